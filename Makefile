@@ -1,0 +1,74 @@
+# protogcd. A newcomer needs two commands: `make demo` and `make test`. Each sets up all it needs and is safe to repeat.
+# `make help` lists the rest.
+
+PREFIX ?= /usr/local
+SECONDS_PER_TARGET ?= 30
+JOBS ?= $(shell nproc)
+PROGRAM := build/release/bin/protogcd
+FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' 2>/dev/null)
+
+.PHONY: help setup build test test-slow demo install lint format tidy check asan tsan fuzz coverage clean
+
+help:            ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+setup:           ## packages and libtorch
+	@scripts/setup.sh build
+
+# Configures a preset once, and again when the libtorch in use changes. Torch's own CMake files warn about much that
+# does not concern us: the log is shown only if configuring fails.
+.PRECIOUS: build/%/build.ninja
+build/%/build.ninja: build/torch_cmake_folder CMakePresets.json
+	@echo "configuring $*"
+	@mkdir -p build/$*
+	@cmake --preset $* -DCMAKE_PREFIX_PATH="$$(cat build/torch_cmake_folder)" > build/$*/configure.log 2>&1 \
+	  || { cat build/$*/configure.log; exit 1; }
+	@touch $@
+
+build/torch_cmake_folder: | setup ;
+
+build: setup     ## the release program, build/release/bin/protogcd
+	@$(MAKE) --no-print-directory build-release
+
+build-%: build/%/build.ninja
+	@cmake --build --preset $* -j $(JOBS)
+
+test: build      ## every quick test (under 6 minutes on two cores)
+	@cd build/release && ctest --output-on-failure -j $(JOBS) -LE slow
+
+test-slow: build ## the tests that take minutes
+	@cd build/release && ctest --output-on-failure -L slow
+
+demo: build      ## the main job, end to end, on a built-in dataset
+	@scripts/demo.sh $(PROGRAM)
+
+install: build   ## program, library, headers and CMake package into PREFIX
+	@cmake --install build/release --prefix $(PREFIX)
+
+lint:            ## clang-format check
+	@scripts/setup.sh lint
+	@clang-format-16 --dry-run --Werror $(FORMATTED)
+
+format:          ## clang-format, in place
+	@scripts/setup.sh lint
+	@clang-format-16 -i $(FORMATTED)
+
+tidy:            ## clang-tidy on the release build
+	@scripts/setup.sh tidy
+	@$(MAKE) --no-print-directory build/dev/build.ninja
+	@run-clang-tidy-16 -quiet -p build/dev '$(CURDIR)/protogcd/.*\.cpp'
+
+check: setup     ## warnings are errors
+	@$(MAKE) --no-print-directory build-dev
+
+asan tsan coverage: setup ## tests of the torch-free areas under a sanitizer, or with coverage counters
+	@$(MAKE) --no-print-directory build-$@
+	@cd build/$@ && ctest --output-on-failure -j $(JOBS) -LE slow
+
+fuzz:            ## every fuzz target for SECONDS_PER_TARGET seconds
+	@scripts/setup.sh fuzz
+	@$(MAKE) --no-print-directory build-fuzz
+	@scripts/fuzz.sh $(SECONDS_PER_TARGET)
+
+clean:           ## remove what was built (the virtual environment stays)
+	@rm -rf build

@@ -1,0 +1,54 @@
+# Every third-party library the project uses, found once. All are installed packages; nothing is downloaded here.
+include(GNUInstallDirs)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+# libtorch's include folder carries another fmt, which would be found before the system's one that we link: this link,
+# searched first, keeps ours. (Our public headers do not use fmt, so users of the library never meet the clash.)
+find_path(FMT_INCLUDE_DIR fmt/format.h NO_CMAKE_FIND_ROOT_PATH)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/first)
+file(CREATE_LINK ${FMT_INCLUDE_DIR}/fmt ${PROJECT_BINARY_DIR}/first/fmt SYMBOLIC)
+find_package(spdlog REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED
+  HINTS ${PROJECT_SOURCE_DIR}/carry/include
+  DOC "Folder that holds toml++/toml.h (Debian: libtomlplusplus-dev)")
+
+# Optional readers: on when the library is found, and a clear message at run time when it is not.
+find_path(WEBP_INCLUDE_DIR webp/decode.h)
+find_library(WEBP_LIBRARY webp)
+find_path(MATIO_INCLUDE_DIR matio.h)
+find_library(MATIO_LIBRARY matio)
+foreach(reader WEBP MATIO)
+  if(${reader}_INCLUDE_DIR AND ${reader}_LIBRARY)
+    set(found_${reader} ON)
+  else()
+    set(found_${reader} OFF)
+  endif()
+endforeach()
+option(PROTOGCD_WEBP "Read WebP images (libwebp)" ${found_WEBP})
+option(PROTOGCD_MATLAB "Read MATLAB v5 annotations (libmatio)" ${found_MATIO})
+if(PROTOGCD_WEBP AND NOT TARGET protogcd_webp)
+  add_library(protogcd_webp UNKNOWN IMPORTED)
+  set_target_properties(protogcd_webp PROPERTIES IMPORTED_LOCATION ${WEBP_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${WEBP_INCLUDE_DIR})
+endif()
+if(PROTOGCD_MATLAB)
+  add_library(protogcd_matio UNKNOWN IMPORTED)
+  set_target_properties(protogcd_matio PROPERTIES IMPORTED_LOCATION ${MATIO_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${MATIO_INCLUDE_DIR})
+endif()
+
+if(PROTOGCD_TORCH)
+  # `make` passes the folder found by scripts/setup.sh; Torch's own find module warns about everything it does not need.
+  find_package(Torch REQUIRED)
+  if(Torch_VERSION VERSION_LESS 2.11)
+    message(FATAL_ERROR "libtorch ${Torch_VERSION} is too old: 2.11 or newer is needed (set TORCH_DIR, or run make setup)")
+  endif()
+endif()
+if(PROTOGCD_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,228 @@
+#include "protogcd/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/core/thread_pool.h"
+#include "protogcd/core/version.h"
+
+namespace protogcd::cli {
+namespace {
+
+constexpr const char* kProgram = "protogcd";
+
+std::string option_help(const Option& option) {
+  const std::string value = option.to_toml();
+  const bool has_default = !option.is_switch() && !option.is_required() && !value.empty() &&
+                           value != "\"\"" && value != "[]";
+  return has_default ? fmt::format("{} (default {})", option.help(), value) : option.help();
+}
+
+/// Declares one option to CLI11. Values are only collected here; checking them is the table's work.
+CLI::Option* add_to_parser(CLI::App& app, const Option& option) {
+  const std::string help = option_help(option);
+  if (option.is_switch()) return app.add_flag(option.flag(), help);
+  const auto accept = [](const CLI::results_t&) { return true; };
+  const std::string name = option.is_positional() ? option.key() : option.flag();
+  CLI::Option* parsed = app.add_option(name, accept, help);
+  parsed->type_name(option.value_name());
+  parsed->expected(1, option.is_list() ? CLI::detail::expected_max_vector_size : 1);
+  return parsed->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+/// An argument no option takes: says which, and what was probably meant.
+[[noreturn]] void throw_unexpected(const std::string& argument, const OptionTable& table,
+                                   const std::string& verb) {
+  if (!argument.starts_with("-")) {
+    throw UsageError(fmt::format("unexpected argument '{}'", argument),
+                     fmt::format("see: {} {} --help", kProgram, verb));
+  }
+  std::vector<std::string> flags;
+  for (const auto& option : table.options()) {
+    if (!option.is_positional()) flags.push_back(option.flag());
+  }
+  const std::string flag = argument.substr(0, argument.find('='));
+  throw UsageError(fmt::format("unknown option '{}'{}", flag, did_you_mean(flag, flags)),
+                   fmt::format("see: {} {} --help", kProgram, verb));
+}
+
+LogLevel parse_log_level(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
+  return LogLevel::kInfo;
+}
+
+std::string overview(const std::vector<Verb>& verbs) {
+  std::string text = fmt::format(
+      "protogcd {}: finds the categories hiding in a half-labelled image collection\n\n"
+      "Usage: protogcd VERB [OPTIONS]\n\nVerbs:\n",
+      kVersion);
+  std::size_t width = 0;
+  for (const auto& verb : verbs) width = std::max(width, verb.name.size());
+  for (const auto& verb : verbs)
+    text += fmt::format("  {:{}}  {}\n", verb.name, width, verb.summary);
+  text +=
+      "\nEvery verb has its own help: protogcd VERB --help\n"
+      "Example: protogcd datasets make-demo --out demo\n";
+  return text;
+}
+
+bool is_help(const std::string& argument) {
+  return argument == "--help" || argument == "-h";
+}
+
+/// The verb with the most words that the arguments begin with; nullptr if none.
+const Verb* find_verb(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
+  const Verb* best = nullptr;
+  for (const auto& verb : verbs) {
+    const auto words = split(verb.name, ' ');
+    if (words.size() <= arguments.size() &&
+        std::equal(words.begin(), words.end(), arguments.begin()) &&
+        (best == nullptr || verb.name.size() > best->name.size())) {
+      best = &verb;
+    }
+  }
+  return best;
+}
+
+/// No verb fits: help for a group ("datasets --help"), or an error that names the nearest verb.
+int explain_missing_verb(const std::vector<std::string>& arguments,
+                         const std::vector<Verb>& verbs) {
+  std::vector<Verb> group;
+  for (const auto& verb : verbs) {
+    if (verb.name.starts_with(arguments.front() + " ")) group.push_back(verb);
+  }
+  if (!group.empty() && (arguments.size() == 1 || is_help(arguments[1]))) {
+    fmt::print("{}", overview(group));
+    return 0;
+  }
+  std::vector<std::string> names;
+  std::string given = arguments.front();
+  for (const auto& verb : group.empty() ? verbs : group) names.push_back(verb.name);
+  if (!group.empty()) given += " " + arguments[1];
+  throw UsageError(fmt::format("unknown verb '{}'{}", given, did_you_mean(given, names)),
+                   "see: protogcd --help");
+}
+
+int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
+  if (arguments.empty() || is_help(arguments.front())) {
+    fmt::print("{}", overview(verbs));
+    return arguments.empty() ? static_cast<int>(ErrorKind::kUsage) : 0;
+  }
+  if (arguments.front() == "--version") {
+    fmt::print("protogcd {}\n", kVersion);
+    return 0;
+  }
+  const Verb* verb = find_verb(arguments, verbs);
+  if (verb == nullptr) return explain_missing_verb(arguments, verbs);
+
+  DeclaredVerb declared(*verb);
+  const auto words = static_cast<std::ptrdiff_t>(split(verb->name, ' ').size());
+  resolve_options(declared, {arguments.begin() + words, arguments.end()});
+  const auto& common = declared.common;
+  Logger log(parse_log_level(common.log_level));
+  const auto threads =
+      common.threads > 0 ? static_cast<std::size_t>(common.threads) : available_threads();
+  Session session{.context = {.device = common.device,
+                              .dtype = common.dtype,
+                              .threads = threads,
+                              .seed = common.seed,
+                              .log = log},
+                  .common = common,
+                  .options = declared.table};
+  declared.action(session);
+  return 0;
+}
+
+int report(const std::string& message, const std::string& hint, ErrorKind kind) {
+  fmt::print(stderr, "protogcd: error: {}\n", message);
+  if (!hint.empty()) fmt::print(stderr, "  {}\n", hint);
+  return static_cast<int>(kind);
+}
+
+}  // namespace
+
+void declare_common_options(OptionTable& table, CommonOptions& options) {
+  table.add("config", &options.config, "take options from this TOML file; flags win")
+      .flag_only()
+      .value_name("FILE.toml");
+  table.add("device", &options.device, "where to compute: auto, cpu, cuda or cuda:N");
+  table.add("dtype", &options.dtype, "arithmetic of the frozen backbone")
+      .one_of({"auto", "float32", "bfloat16", "float64"});
+  table.add("threads", &options.threads, "CPU threads, 0 = all").at_least(0).at_most(4096);
+  table.add("seed", &options.seed, "seed of everything random");
+  table.add("bad_images", &options.bad_images, "what to do with an image that cannot be read")
+      .one_of({"skip", "fail"});
+  table.add("max_bad", &options.max_bad,
+            "give up when more images than this cannot be read, a share (1%) or a number");
+  table.add("log_level", &options.log_level, "how much to say on stderr")
+      .one_of({"debug", "info", "warning", "error"})
+      .flag_only();
+  table.add("json", &options.json, "print the result as one JSON object on stdout").flag_only();
+}
+
+void Session::print_json(const nlohmann::json& object) const {
+  // Names of files need not be UTF-8; a replacement character keeps the object valid.
+  fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+DeclaredVerb::DeclaredVerb(const Verb& definition) : verb(definition) {
+  action = verb.declare(table);
+  declare_common_options(table, common);
+}
+
+void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& arguments) {
+  const Verb& verb = declared.verb;
+  CLI::App app(verb.summary, fmt::format("{} {}", kProgram, verb.name));
+  app.allow_extras();
+  app.footer("Example:\n  " + verb.example);
+  std::vector<std::pair<Option*, CLI::Option*>> parsed;
+  for (auto& option : declared.table.options()) {
+    parsed.emplace_back(&option, add_to_parser(app, option));
+  }
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    throw HelpRequested{app.help()};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what(), fmt::format("see: {} {} --help", kProgram, verb.name));
+  }
+  const auto extras = app.remaining();
+  if (!extras.empty()) throw_unexpected(extras.front(), declared.table, verb.name);
+  for (auto& [option, result] : parsed) {
+    if (result->count() == 0) continue;
+    if (const auto problem = option->assign(result->results(), OptionSource::kFlag)) {
+      throw UsageError(fmt::format("{}: {}", option->flag(), *problem));
+    }
+  }
+  if (!declared.common.config.empty()) declared.table.apply_toml_file(declared.common.config);
+  declared.table.check_required();
+}
+
+int run_command_line(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
+  try {
+    return dispatch(arguments, verbs);
+  } catch (const HelpRequested& help) {
+    fmt::print("{}", help.text);
+    return 0;
+  } catch (const Error& error) {
+    return report(error.what(), error.hint(), error.kind());
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", "lower the batch size or the number of threads",
+                  ErrorKind::kDevice);
+  } catch (const std::exception& error) {
+    return report(fmt::format("internal error: {}", error.what()),
+                  "this is a bug: please report it with the command that caused it",
+                  ErrorKind::kInternal);
+  }
+}
+
+}  // namespace protogcd::cli

@@ -1,0 +1,51 @@
+// What a verb of the command line is: a name, help, options and an action. One file per verb makes
+// one.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "protogcd/core/context.h"
+#include "protogcd/core/options.h"
+
+namespace protogcd::cli {
+
+/// Flags that every verb takes.
+struct CommonOptions {
+  std::filesystem::path config;
+  std::string device = "auto";
+  std::string dtype = "auto";
+  std::int64_t threads = 0;
+  std::uint64_t seed = 0;
+  std::string bad_images = "skip";
+  std::string max_bad = "1%";
+  std::string log_level = "info";
+  bool json = false;
+};
+
+void declare_common_options(OptionTable& table, CommonOptions& options);
+
+/// What an action works with once all options are resolved.
+struct Session {
+  Context context;
+  const CommonOptions& common;
+  const OptionTable& options;
+
+  bool json() const { return common.json; }
+  /// Prints the one JSON object of `--json` on stdout.
+  void print_json(const nlohmann::json& object) const;
+};
+
+using Action = std::function<void(Session&)>;
+
+struct Verb {
+  std::string name;     ///< "datasets split": words are nested commands
+  std::string summary;  ///< one line of `--help`
+  std::string example;  ///< a command that works, shown at the end of its help
+  /// Adds the verb's options to the table and returns what to do when they are resolved.
+  std::function<Action(OptionTable&)> declare;
+};
+
+}  // namespace protogcd::cli

@@ -1,0 +1,9 @@
+#include "protogcd/cli/verbs.h"
+
+namespace protogcd::cli {
+
+std::vector<Verb> all_verbs() {
+  return {info_verb(), completion_verb()};
+}
+
+}  // namespace protogcd::cli

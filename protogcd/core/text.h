@@ -1,0 +1,42 @@
+// Small text helpers: strict number parsing, nearest names for error messages, sizes and durations
+// for people.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace protogcd {
+
+/// The whole text as a number, or nothing: no leading blanks, no trailing characters, no overflow,
+/// no NaN or infinity.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+std::optional<std::uint64_t> parse_unsigned(std::string_view text);
+std::optional<double> parse_real(std::string_view text);
+
+/// Number of single-character edits between two texts (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate nearest to `name`, or nothing if none is near enough to be what was meant.
+std::optional<std::string> nearest_name(std::string_view name,
+                                        std::span<const std::string> candidates);
+
+/// "; did you mean 'x'?" or nothing, ready to be appended to a message.
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
+
+std::string join(std::span<const std::string> parts, std::string_view separator);
+std::vector<std::string> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+bool is_valid_utf8(std::string_view text);
+
+/// `bank_views` -> `bank-views`: the flag of a configuration key.
+std::string kebab_case(std::string_view key);
+
+/// 1536 -> "1.5 KiB"; 75.2 -> "1 min 15 s".
+std::string human_bytes(std::uint64_t bytes);
+std::string human_seconds(double seconds);
+
+}  // namespace protogcd

@@ -1,0 +1,25 @@
+// Which device computes: turns `--device` into one that exists, or into an error that says what
+// does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace protogcd {
+
+struct ComputeDevice {
+  bool is_cuda = false;
+  int index = 0;  ///< of the CUDA device
+
+  std::string name() const;  ///< "cpu", "cuda:0"
+};
+
+/// auto: the first CUDA device, else the CPU. cuda or cuda:N must exist: DeviceError, never a
+/// silent CPU run.
+ComputeDevice resolve_device(const std::string& choice);
+
+std::string torch_version();
+std::string cpu_capability();  ///< the vector instructions libtorch uses, e.g. "AVX512"
+std::vector<std::string> cuda_device_names();
+
+}  // namespace protogcd

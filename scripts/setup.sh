@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Everything a build needs, and nothing twice: Debian/Ubuntu packages by apt, and a libtorch. Safe to repeat; when all
+# is there it takes a fraction of a second. Prints nothing unless there is something to do.
+#
+#   scripts/setup.sh [build|lint|tidy|fuzz]   what for: compile and test, or also clang-format, clang-tidy or clang
+#
+# libtorch comes from, in this order: TORCH_DIR (a torch package, its share/cmake, or an unpacked libtorch); the active
+# Python environment if it has torch >= 2.11; else a virtual environment in .venv with the pinned torch of pip.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+purpose=${1:-build}
+pinned_torch=2.13.0
+
+required=(g++ cmake ninja-build make pkg-config python3 python3-venv
+  libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libspdlog-dev zlib1g-dev libjpeg-dev libpng-dev
+  libgtest-dev libgmock-dev)
+optional=(ccache mold libwebp-dev libmatio-dev libbenchmark-dev)
+case $purpose in
+  build) ;;
+  lint) required+=(clang-format-16) ;;
+  tidy) required+=(clang-tidy-16) ;;
+  fuzz) required+=(clang-16 libclang-rt-16-dev lld-16) ;;
+  *) echo "setup: unknown purpose '$purpose'" >&2; exit 2 ;;
+esac
+
+missing_of() { # the packages among the arguments that are not installed
+  comm -23 <(printf '%s\n' "$@" | sort) \
+    <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p' | sort)
+}
+
+install_packages() {
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then return 1; fi
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+if [ -z "${PROTOGCD_SKIP_PACKAGES:-}" ]; then
+  if ! command -v dpkg-query >/dev/null; then
+    echo "setup: this is not Debian or Ubuntu; if the build fails, install what these packages hold:" >&2
+    echo "  ${required[*]} ${optional[*]}" >&2
+  else
+    mapfile -t missing < <(missing_of "${required[@]}")
+    mapfile -t missing_optional < <(missing_of "${optional[@]}")
+    if [ ${#missing[@]} -gt 0 ]; then
+      echo "setup: installing ${missing[*]} ${missing_optional[*]}" >&2
+      # A package that this release of the distribution does not have must not stop the others.
+      if ! install_packages "${missing[@]}" "${missing_optional[@]}" && ! install_packages "${missing[@]}"; then
+        echo "setup: cannot install packages here (no root, no sudo, or apt failed). Please install:" >&2
+        echo "  apt-get install ${missing[*]} ${missing_optional[*]}" >&2
+        echo "then run the command again (PROTOGCD_SKIP_PACKAGES=1 skips this check)." >&2
+        exit 1
+      fi
+    fi
+  fi
+fi
+
+# The folder that holds Torch/TorchConfig.cmake, below one of the usual places of $1; empty if there is none.
+torch_cmake_folder() {
+  local folder
+  for folder in "$1" "$1/share/cmake" "$1/torch/share/cmake"; do
+    if [ -f "$folder/Torch/TorchConfig.cmake" ]; then (cd "$folder" && pwd); return; fi
+    if [ -f "$folder/TorchConfig.cmake" ]; then (cd "$folder/.." && pwd); return; fi
+  done
+}
+
+# The site-packages folder of the torch that interpreter $1 would import, if new enough. Does not import it: that is slow.
+python_torch_folder() {
+  "$1" - <<'PY' 2>/dev/null || true
+import importlib.metadata, importlib.util, re
+found = tuple(map(int, re.findall(r"\d+", importlib.metadata.version("torch"))[:2]))
+if found >= (2, 11):
+    print(importlib.util.find_spec("torch").submodule_search_locations[0])
+PY
+}
+
+find_torch() {
+  local found
+  if [ -n "${TORCH_DIR:-}" ]; then
+    found=$(torch_cmake_folder "$TORCH_DIR")
+    if [ -z "$found" ]; then
+      echo "setup: TORCH_DIR=$TORCH_DIR holds no Torch/TorchConfig.cmake (expected below it or below share/cmake)" >&2
+      exit 1
+    fi
+    echo "$found"
+    return
+  fi
+  found=$(python_torch_folder python3)
+  [ -n "$found" ] || found=$(python_torch_folder .venv/bin/python)
+  if [ -z "$found" ]; then
+    echo "setup: installing torch $pinned_torch into .venv (once, a few hundred megabytes)" >&2
+    [ -x .venv/bin/pip ] || python3 -m venv --clear .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check "torch==$pinned_torch" >&2
+    found=$(python_torch_folder .venv/bin/python)
+  fi
+  torch_cmake_folder "$found"
+}
+
+mkdir -p build
+torch=$(find_torch)
+[ -n "$torch" ] || { echo "setup: no usable torch was found" >&2; exit 1; }
+# Rewritten only when it changes, so that make reconfigures only then.
+[ "$(cat build/torch_cmake_folder 2>/dev/null)" = "$torch" ] || echo "$torch" > build/torch_cmake_folder

@@ -1,0 +1,64 @@
+#include "protogcd/core/text.h"
+
+#include <gmock/gmock.h>
+
+namespace protogcd {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Text, ParsesOnlyWholeNumbersThatFit) {
+  EXPECT_EQ(parse_integer("-42"), -42);
+  EXPECT_EQ(parse_integer("9223372036854775807"), INT64_MAX);
+  for (const char* bad : {"", " 1", "1 ", "1.0", "0x10", "+1", "9223372036854775808", "one"}) {
+    EXPECT_EQ(parse_integer(bad), std::nullopt) << bad;
+  }
+  EXPECT_EQ(parse_unsigned("18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(parse_unsigned("-1"), std::nullopt);
+  EXPECT_EQ(parse_real("1e-3"), 0.001);
+  for (const char* bad : {"", "nan", "inf", "1e999", "0.1x"})
+    EXPECT_EQ(parse_real(bad), std::nullopt) << bad;
+}
+
+TEST(Text, EditDistanceCountsInsertionsDeletionsAndReplacements) {
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("same", "same"), 0u);
+}
+
+TEST(Text, NearestNameIsOfferedOnlyWhenItIsNear) {
+  const std::vector<std::string> names = {"lambda_sup", "lambda_sep", "seed"};
+  EXPECT_EQ(nearest_name("lamda_sup", names), "lambda_sup");
+  EXPECT_EQ(nearest_name("completely_else", names), std::nullopt);
+  EXPECT_EQ(nearest_name(std::string(100000, 'x'), names), std::nullopt);
+  EXPECT_EQ(did_you_mean("sead", names), "; did you mean 'seed'?");
+}
+
+TEST(Text, SplitKeepsEmptyPartsAndTrimDropsBlanks) {
+  EXPECT_THAT(split("a,,b,", ','), ElementsAre("a", "", "b", ""));
+  EXPECT_THAT(split("", ','), ElementsAre(""));
+  EXPECT_EQ(trim(" \t x y\r\n"), "x y");
+  EXPECT_EQ(trim(" \n"), "");
+}
+
+TEST(Text, TellsValidUtf8FromBrokenBytes) {
+  for (const char* good :
+       {"", "plain", "r\xC3\xA9sum\xC3\xA9", "\xE7\x8C\xAB", "\xF0\x9F\x90\xB1"}) {
+    EXPECT_TRUE(is_valid_utf8(good)) << good;
+  }
+  for (const char* bad :
+       {"\x80", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xE7\x8C", "a\xFF"}) {
+    EXPECT_FALSE(is_valid_utf8(bad)) << bad;
+  }
+}
+
+TEST(Text, SizesAndDurationsReadWell) {
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(human_seconds(7.44), "7.4 s");
+  EXPECT_EQ(human_seconds(75.2), "1 min 15 s");
+  EXPECT_EQ(human_seconds(3725), "1 h 2 min");
+}
+
+}  // namespace
+}  // namespace protogcd
