@@ -1,0 +1,8 @@
+// A project of its own that uses the installed library: which half of CIFAR-10's old images carries labels?
+#include <iostream>
+#include <protogcd/core/numpy_random.h>
+
+int main() {
+  const auto labelled = protogcd::NumpyRandom(0).choice(25000, 12500);
+  std::cout << "first labelled image: " << labelled.front() << "\n";
+}

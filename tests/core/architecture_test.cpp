@@ -1,0 +1,97 @@
+// Areas may include only what lies below them, and torch stays out of those that promise to do
+// without it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "protogcd/core/files.h"
+#include "tests/support/run_program.h"
+
+namespace protogcd {
+namespace {
+
+// Lowest first. `cli` has two layers: the framework (core only) and the verbs, which may use
+// everything.
+const std::vector<std::string> kAreas = {"core", "image",    "data",   "nn", "engine",
+                                         "gcd",  "analysis", "report", "cli"};
+const std::set<std::string> kTorchFree = {"core", "image", "data", "report"};
+
+struct Include {
+  std::string file, area, target;
+  int line = 0;
+};
+
+std::vector<Include> includes_of_the_project() {
+  std::vector<Include> includes;
+  const std::filesystem::path root = std::filesystem::path(testing::source_folder()) / "protogcd";
+  const std::regex pattern(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const auto extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+    const auto relative = std::filesystem::relative(entry.path(), root);
+    std::istringstream text(read_text_file(entry.path()));
+    std::string line;
+    for (int number = 1; std::getline(text, line); ++number) {
+      std::smatch match;
+      if (std::regex_search(line, match, pattern)) {
+        includes.push_back({relative.string(), relative.begin()->string(), match[1], number});
+      }
+    }
+  }
+  return includes;
+}
+
+std::ptrdiff_t rank_of(const std::string& area) {
+  return std::ranges::find(kAreas, area) - kAreas.begin();
+}
+
+TEST(Architecture, EveryFolderIsAKnownArea) {
+  const std::filesystem::path root = std::filesystem::path(testing::source_folder()) / "protogcd";
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (entry.is_directory()) {
+      EXPECT_NE(std::ranges::find(kAreas, entry.path().filename().string()), kAreas.end())
+          << entry.path();
+      EXPECT_TRUE(std::filesystem::exists(entry.path() / "README.md"))
+          << entry.path() << " has no README.md";
+    }
+  }
+}
+
+TEST(Architecture, AreasIncludeOnlyWhatLiesBelowThem) {
+  int checked = 0;
+  for (const auto& include : includes_of_the_project()) {
+    if (!include.target.starts_with("protogcd/")) continue;
+    const std::string below = include.target.substr(9);
+    const std::string area = below.substr(0, below.find('/'));
+    EXPECT_LE(rank_of(area), rank_of(include.area))
+        << include.file << ":" << include.line << " includes " << include.target;
+    ++checked;
+  }
+  EXPECT_GT(checked, 50);
+}
+
+TEST(Architecture, TorchStaysOutOfTheTorchFreeAreas) {
+  const std::regex torch(R"(^(torch|ATen|c10|caffe2)/)");
+  for (const auto& include : includes_of_the_project()) {
+    EXPECT_FALSE(kTorchFree.contains(include.area) && std::regex_search(include.target, torch))
+        << include.file << ":" << include.line << " includes " << include.target;
+  }
+}
+
+// libtorch brings another fmt, and json.hpp costs seconds per file: neither may reach a user of our
+// headers.
+TEST(Architecture, PublicHeadersDoNotBringFmtOrJson) {
+  for (const auto& include : includes_of_the_project()) {
+    if (!include.file.ends_with(".h")) continue;
+    EXPECT_FALSE(include.target.starts_with("fmt/") || include.target == "nlohmann/json.hpp" ||
+                 include.target.starts_with("spdlog/"))
+        << include.file << ":" << include.line << " includes " << include.target;
+  }
+}
+
+}  // namespace
+}  // namespace protogcd

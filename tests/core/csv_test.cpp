@@ -1,0 +1,75 @@
+#include "protogcd/core/csv.h"
+
+#include <gmock/gmock.h>
+
+#include "protogcd/core/error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string error_of(std::string_view text) {
+  try {
+    CsvTable::parse(text, "table.csv");
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Csv, ReadsQuotesCrlfByteOrderMarkAndMissingLastNewline) {
+  const auto table = CsvTable::parse(
+      "\xEF\xBB\xBFpath,label\r\n\"a, \"\"b\"\"\n.png\",cat\r\n\r\nc.png,", "t.csv");
+  EXPECT_THAT(table.header(), ElementsAre("path", "label"));
+  ASSERT_EQ(table.rows().size(), 2u);
+  EXPECT_THAT(table.rows()[0].fields, ElementsAre("a, \"b\"\n.png", "cat"));
+  EXPECT_THAT(table.rows()[1].fields, ElementsAre("c.png", ""));
+  EXPECT_EQ(table.where(table.rows()[1]), "t.csv:5");
+}
+
+TEST(Csv, ErrorsNameFileAndLine) {
+  EXPECT_THAT(error_of("a,b\n1,2\n1,2,3\n"), HasSubstr("table.csv:3: 3 fields"));
+  EXPECT_THAT(error_of("a,b\n1,\"2\n\n"), HasSubstr("table.csv:2: a quoted field is never closed"));
+  EXPECT_THAT(error_of("a,b\n1,\"2\"x\n"), HasSubstr("table.csv:2: text after a closing quote"));
+  EXPECT_THAT(error_of(""), HasSubstr("table.csv: empty"));
+}
+
+TEST(Csv, MissingColumnIsNamedWithThoseThereAre) {
+  const auto table = CsvTable::parse("path,label\n", "t.csv");
+  EXPECT_EQ(table.column("label"), 1u);
+  EXPECT_EQ(table.find_column("split"), std::nullopt);
+  try {
+    table.column("split");
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no column 'split' (there are: path, label)"));
+  }
+}
+
+TEST(Csv, WhatIsWrittenReadsBack) {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::string> odd = {"plain",           "comma,",   "quote\"",
+                                        "line\nbreak\r\n", " blanks ", ""};
+  const std::vector<std::string> header = {"a", "b", "c", "d", "e", "f"};
+  CsvWriter writer(folder / "t.csv", header);
+  writer.row(odd);
+  writer.commit();
+  const auto table = CsvTable::read(folder / "t.csv");
+  EXPECT_EQ(table.header(), header);
+  ASSERT_EQ(table.rows().size(), 1u);
+  EXPECT_EQ(table.rows()[0].fields, odd);
+}
+
+TEST(Csv, ASingleEmptyFieldIsStillARow) {
+  const testing::TemporaryFolder folder;
+  CsvWriter writer(folder / "t.csv", {"a"});
+  writer.row({""});
+  writer.commit();
+  EXPECT_EQ(CsvTable::read(folder / "t.csv").rows().size(), 1u);
+}
+
+}  // namespace
+}  // namespace protogcd

@@ -1,0 +1,18 @@
+# Installs the build into an empty prefix, then configures, builds and runs the example project against it.
+# Called as: cmake -DBUILD=<build folder> -DEXAMPLE=<folder> -DTORCH=<Torch_DIR> -DWORK=<scratch folder> -P install_test.cmake
+file(REMOVE_RECURSE ${WORK})
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "failed: ${ARGN}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+run(${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/build -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix -DTorch_DIR=${TORCH})
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+if(NOT output MATCHES "first labelled image: 14149")
+  message(FATAL_ERROR "the example printed: ${output}")
+endif()
+run(${WORK}/prefix/bin/protogcd --version)
