@@ -8,7 +8,7 @@ install(TARGETS protogcd RUNTIME)
 install(TARGETS ${areas} protogcd_settings EXPORT protogcd ARCHIVE)
 install(EXPORT protogcd NAMESPACE protogcd:: DESTINATION ${package_folder})
 install(DIRECTORY protogcd ${PROJECT_BINARY_DIR}/generated/protogcd
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "toml_checked.h" EXCLUDE)
 configure_package_config_file(cmake/protogcdConfig.cmake.in ${PROJECT_BINARY_DIR}/protogcdConfig.cmake
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/protogcdConfigVersion.cmake COMPATIBILITY SameMinorVersion)

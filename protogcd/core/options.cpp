@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
+#include "protogcd/core/toml_checked.h"
 
 namespace protogcd {
 namespace {
@@ -17,6 +17,8 @@ template <class... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
 };
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
 
 std::string quote_toml(std::string_view text) {
   std::string quoted = "\"";
@@ -249,6 +251,8 @@ void OptionTable::apply_toml(std::string_view text, const std::string& name) {
   } catch (const toml::parse_error& error) {
     throw ConfigError(
         fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+  } catch (const std::logic_error&) {  // an assumption of the parser that the text broke
+    throw ConfigError(fmt::format("{}: not valid TOML", name));
   }
   for (const auto& [toml_key, node] : table) {
     const std::string key(toml_key.str());
