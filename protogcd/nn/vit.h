@@ -1,0 +1,75 @@
+// The Vision Transformer, plain: every block and every token, in the dtype of its weights. The fast
+// paths of the engine are tested against it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "protogcd/nn/state_dict.h"
+#include "protogcd/nn/vit_config.h"
+
+namespace protogcd {
+
+struct NormWeights {
+  at::Tensor weight, bias;  ///< [D]
+};
+
+struct LinearWeights {
+  at::Tensor weight;  ///< [out, in]
+  at::Tensor bias;    ///< [out]
+};
+
+/// One transformer block. `in` and `out` are fc1 and fc2 of the MLP, or w12 and w3 of the gated
+/// one.
+struct BlockWeights {
+  NormWeights norm1, norm2;
+  LinearWeights qkv, projection, in, out;
+  at::Tensor scale1, scale2;  ///< [D], layer scale; undefined where the model has none
+};
+
+struct VitWeights {
+  at::Tensor class_token;      ///< [1, 1, D]
+  at::Tensor positions;        ///< [1, grid*grid (+1), D]
+  at::Tensor register_tokens;  ///< [1, R, D], undefined where there are none
+  LinearWeights patches;       ///< weight [D, 3, P, P]
+  std::vector<BlockWeights> blocks;
+  NormWeights norm;
+};
+
+class Vit {
+ public:
+  /// Takes the tensors by their release names (vit_names.h), converted to `type` on `device`.
+  /// Throws ModelFileError that lists all that is missing or wrongly shaped.
+  Vit(const VitConfig& config, const StateDict& state, at::ScalarType type = at::kFloat,
+      at::Device device = at::kCPU);
+
+  const VitConfig& config() const { return config_; }
+  const VitWeights& weights() const { return weights_; }
+  VitWeights& weights() { return weights_; }
+  /// Tensors of the file that the model does not use.
+  const std::vector<std::string>& unused() const { return unused_; }
+
+  /// Patches, CLS, registers and positions: images [B, 3, H, W], H and W multiples of the patch ->
+  /// [B, T, D].
+  at::Tensor embed(const at::Tensor& images) const;
+  /// Block i: [B, T, D] -> [B, T, D].
+  at::Tensor block(std::int64_t i, const at::Tensor& tokens) const;
+  /// Softmax of block i's attention on its input: [B, T, D] -> [B, heads, T, T].
+  at::Tensor attention(std::int64_t i, const at::Tensor& tokens) const;
+  at::Tensor final_norm(const at::Tensor& tokens) const;
+  /// All tokens after the final norm: [B, 3, H, W] -> [B, T, D].
+  at::Tensor forward_tokens(const at::Tensor& images) const;
+  /// The CLS token after the final norm: [B, 3, H, W] -> [B, D].
+  at::Tensor forward(const at::Tensor& images) const;
+  /// Position embedding for a grid of rows x columns patches, as the release fits it: [1,
+  /// rows*columns (+1), D].
+  at::Tensor positions_for(std::int64_t rows, std::int64_t columns) const;
+
+ private:
+  VitConfig config_;
+  VitWeights weights_;
+  std::vector<std::string> unused_;
+};
+
+}  // namespace protogcd

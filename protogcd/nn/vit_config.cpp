@@ -1,0 +1,152 @@
+#include "protogcd/nn/vit_config.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "protogcd/core/error.h"
+
+namespace protogcd {
+namespace {
+
+VitConfig dino(std::int64_t patch, std::int64_t width) {
+  return {.patch = patch,
+          .width = width,
+          .heads = width / 64,
+          .hidden = 4 * width,
+          .grid = 224 / patch};
+}
+
+VitConfig dinov2(std::int64_t width, std::int64_t depth, std::int64_t registers) {
+  VitConfig config{.patch = 14,
+                   .width = width,
+                   .depth = depth,
+                   .heads = width / 64,
+                   .hidden = 4 * width,
+                   .grid = 37};
+  config.registers = registers;
+  config.layer_scale = true;
+  // The release's models with registers were published with other interpolation settings than those
+  // without.
+  config.position_rule = registers > 0 ? PositionRule::kAntialias : PositionRule::kScaleOffset;
+  if (width == 1536) {
+    config.gated_mlp = true;
+    config.hidden = 4096;
+  }
+  return config;
+}
+
+const std::vector<VitPreset>& presets() {
+  static const std::vector<VitPreset> kPresets = {
+      {"dino-vits16", "dino_deitsmall16_pretrain.pth", dino(16, 384), {}},
+      {"dino-vits8", "dino_deitsmall8_pretrain.pth", dino(8, 384), {}},
+      {"dino-vitb16", "dino_vitbase16_pretrain.pth", dino(16, 768), {}},
+      {"dino-vitb8", "dino_vitbase8_pretrain.pth", dino(8, 768), {}},
+      {"dinov2-vits14", "dinov2_vits14_pretrain.pth", dinov2(384, 12, 0), {}},
+      {"dinov2-vitb14", "dinov2_vitb14_pretrain.pth", dinov2(768, 12, 0), {}},
+      {"dinov2-vitl14", "dinov2_vitl14_pretrain.pth", dinov2(1024, 24, 0), {}},
+      {"dinov2-vitg14", "dinov2_vitg14_pretrain.pth", dinov2(1536, 40, 0), {}},
+      {"dinov2-vits14-reg4", "dinov2_vits14_reg4_pretrain.pth", dinov2(384, 12, 4), {}},
+      {"dinov2-vitb14-reg4", "dinov2_vitb14_reg4_pretrain.pth", dinov2(768, 12, 4), {}},
+      {"dinov2-vitl14-reg4", "dinov2_vitl14_reg4_pretrain.pth", dinov2(1024, 24, 4), {}},
+      {"dinov2-vitg14-reg4", "dinov2_vitg14_reg4_pretrain.pth", dinov2(1536, 40, 4), {}},
+  };
+  return kPresets;
+}
+
+const at::Tensor& needed(const StateDict& state, const std::string& name, std::int64_t dimensions) {
+  const at::Tensor* tensor = state.find(name);
+  if (tensor == nullptr || tensor->dim() != dimensions) {
+    throw ModelFileError(
+        fmt::format("{}: not a Vision Transformer: no tensor '{}' of {} dimensions", state.origin,
+                    name, dimensions),
+        "`protogcd weights inspect FILE` lists what is in it");
+  }
+  return *tensor;
+}
+
+}  // namespace
+
+std::span<const VitPreset> vit_presets() {
+  return presets();
+}
+
+const VitPreset* find_vit_preset(std::string_view name) {
+  const auto found = std::ranges::find(presets(), name, &VitPreset::name);
+  return found == presets().end() ? nullptr : &*found;
+}
+
+VitConfig infer_vit_config(const StateDict& state, std::optional<std::int64_t> heads) {
+  constexpr std::int64_t kUsualHeadWidth = 64;
+  VitConfig config;
+  const at::Tensor& patches = needed(state, "patch_embed.proj.weight", 4);  // [D, 3, P, P]
+  config.width = patches.size(0);
+  config.patch = patches.size(2);
+  config.depth = 0;
+  while (state.find(fmt::format("blocks.{}.norm1.weight", config.depth)) != nullptr) ++config.depth;
+  if (config.depth == 0) needed(state, "blocks.0.norm1.weight", 1);
+  config.heads = heads.value_or(config.width / kUsualHeadWidth);
+  if (config.heads < 1 || config.width % config.heads != 0 || config.patch < 1) {
+    throw ModelFileError(fmt::format("{}: {} channels cannot be divided among {} heads",
+                                     state.origin, config.width, config.heads));
+  }
+  config.gated_mlp = state.find("blocks.0.mlp.w12.weight") != nullptr;
+  config.hidden = config.gated_mlp ? needed(state, "blocks.0.mlp.w3.weight", 2).size(1)
+                                   : needed(state, "blocks.0.mlp.fc1.weight", 2).size(0);
+  config.layer_scale = state.find("blocks.0.ls1.gamma") != nullptr;
+  if (const at::Tensor* registers = state.find("register_tokens"))
+    config.registers = registers->size(1);
+  const std::int64_t positions = needed(state, "pos_embed", 3).size(1);
+  const auto side = [](std::int64_t count) {
+    return static_cast<std::int64_t>(std::lround(std::sqrt(count)));
+  };
+  config.grid = side(positions - 1);
+  config.position_on_class = config.grid * config.grid == positions - 1;
+  if (!config.position_on_class) config.grid = side(positions);
+  if (config.grid * config.grid + (config.position_on_class ? 1 : 0) != positions) {
+    throw ModelFileError(fmt::format("{}: pos_embed has {} rows, which is no square of patches",
+                                     state.origin, positions));
+  }
+  if (config.registers > 0) config.position_rule = PositionRule::kAntialias;
+  return config;
+}
+
+std::vector<ExpectedTensor> vit_tensors(const VitConfig& config) {
+  const std::int64_t d = config.width,
+                     positions = config.grid * config.grid + (config.position_on_class ? 1 : 0);
+  std::vector<ExpectedTensor> tensors = {
+      {"cls_token", {1, 1, d}},
+      {"pos_embed", {1, positions, d}},
+      {"patch_embed.proj.weight", {d, 3, config.patch, config.patch}},
+      {"patch_embed.proj.bias", {d}}};
+  if (config.registers > 0) tensors.push_back({"register_tokens", {1, config.registers, d}});
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+    tensors.push_back({name + ".weight", {out, in}});
+    tensors.push_back({name + ".bias", {out}});
+  };
+  const auto norm = [&](const std::string& name) {
+    tensors.push_back({name + ".weight", {d}});
+    tensors.push_back({name + ".bias", {d}});
+  };
+  for (std::int64_t i = 0; i < config.depth; ++i) {
+    const std::string block = fmt::format("blocks.{}.", i);
+    norm(block + "norm1");
+    linear(block + "attn.qkv", 3 * d, d);
+    linear(block + "attn.proj", d, d);
+    norm(block + "norm2");
+    linear(block + (config.gated_mlp ? "mlp.w12" : "mlp.fc1"),
+           config.gated_mlp ? 2 * config.hidden : config.hidden, d);
+    linear(block + (config.gated_mlp ? "mlp.w3" : "mlp.fc2"), d, config.hidden);
+    if (config.layer_scale) {
+      tensors.push_back({block + "ls1.gamma", {d}});
+      tensors.push_back({block + "ls2.gamma", {d}});
+    }
+  }
+  norm("norm");
+  return tensors;
+}
+
+}  // namespace protogcd

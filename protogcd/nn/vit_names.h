@@ -1,0 +1,18 @@
+// Tensor names: every public release is translated into the names of the DINO and DINOv2 releases,
+// which we write too.
+#pragma once
+
+#include "protogcd/nn/state_dict.h"
+
+namespace protogcd {
+
+/// Which family of names a file uses.
+enum class NamingStyle { kDino, kTimm, kHuggingFaceVit, kHuggingFaceDinov2 };
+
+std::string_view naming_style_name(NamingStyle style);
+
+/// Strips wrappers (module., backbone., teacher., ...), translates timm's and Hugging Face's names,
+/// joins separate q/k/v into qkv. Names it does not know stay as they are.
+StateDict with_release_names(const StateDict& state, NamingStyle* style = nullptr);
+
+}  // namespace protogcd
