@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,24 +27,36 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-/// A hidden name beside the target that no other process or thread of ours uses.
-std::filesystem::path temporary_name(const std::filesystem::path& target) {
-  static std::atomic<unsigned> count{0};
-  return folder_of(target) /
-         fmt::format(".{}.{}-{}.partial", target.filename().string(), ::getpid(), count++);
+/// A hidden name beside the target, with something in it that tells writers apart where they need
+/// that.
+std::filesystem::path temporary_name(const std::filesystem::path& target, const std::string& own) {
+  return folder_of(target) / fmt::format(".{}{}.partial", target.filename().string(), own);
 }
 
-void sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw_file_error("open the folder", folder, errno);
-  // Some file systems cannot flush a folder (EINVAL); the rename itself has been done.
-  if (::fsync(descriptor) != 0 && errno != EINVAL) {
-    const int code = errno;
-    ::close(descriptor);
-    throw_file_error("flush the folder", folder, code);
+/// An open folder: locked while a file gets its name, and flushed afterwards.
+class Folder {
+ public:
+  explicit Folder(std::filesystem::path path) : path_(std::move(path)) {
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor_ < 0) throw_file_error("open the folder", path_, errno);
   }
-  ::close(descriptor);
-}
+  ~Folder() { ::close(descriptor_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  /// Until the object goes, or the process is killed. File systems without locks do without.
+  void lock() const { ::flock(descriptor_, LOCK_EX); }
+
+  void flush() const {
+    // Some file systems cannot flush a folder (EINVAL); the rename itself has been done.
+    if (::fsync(descriptor_) != 0 && errno != EINVAL)
+      throw_file_error("flush the folder", path_, errno);
+  }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+};
 
 }  // namespace
 
@@ -88,7 +101,8 @@ AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)
   descriptor_ = ::open(folder_of(target_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 #endif
   if (descriptor_ < 0) {
-    temporary_ = temporary_name(target_);
+    static std::atomic<unsigned> count{0};
+    temporary_ = temporary_name(target_, fmt::format(".{}-{}", ::getpid(), count++));
     descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   }
   if (descriptor_ < 0) throw_file_error("write", target_, errno);
@@ -130,19 +144,25 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   if (::fsync(descriptor_) != 0) throw_file_error("flush", target_, errno);
+  const Folder folder(folder_of(target_));
   if (temporary_.empty()) {
-    const auto name = temporary_name(target_);
+    // Between naming and renaming the file has a hidden name that all writers of this target share,
+    // one at a time: what a kill leaves there, the next writer removes.
+    folder.lock();
+    const auto name = temporary_name(target_, "");
     const auto handle = fmt::format("/proc/self/fd/{}", descriptor_);
+    ::unlink(name.c_str());
     if (::linkat(AT_FDCWD, handle.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
       throw_file_error("name", target_, errno);
     }
     temporary_ = name;
   }
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0)
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
     throw_file_error("rename", target_, errno);
+  }
   temporary_.clear();
   if (::close(std::exchange(descriptor_, -1)) != 0) throw_file_error("close", target_, errno);
-  sync_folder(folder_of(target_));
+  folder.flush();
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {

@@ -87,6 +87,20 @@ TEST(AtomicFile, KilledAtAnyMomentLeavesTheOldFileOrTheNewOne) {
   EXPECT_LE(file_count(folder), 4u);
 }
 
+TEST(AtomicFile, WritersOfOneTargetDoNotDisturbEachOther) {
+  const TemporaryFolder folder;
+  std::vector<std::thread> writers;
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    writers.emplace_back([&, letter] {
+      for (int i = 0; i < 50; ++i) write_file_atomically(folder / "f", std::string(5000, letter));
+    });
+  }
+  for (auto& writer : writers) writer.join();
+  const std::string content = read_text_file(folder / "f");
+  EXPECT_EQ(content, std::string(5000, content[0]));
+  EXPECT_EQ(file_count(folder), 1u);
+}
+
 TEST(ReadTextFile, NamesWhatCannotBeReadAndKeepsToItsLimit) {
   const TemporaryFolder folder;
   EXPECT_THROW(read_text_file(folder / "absent"), FileError);
