@@ -68,6 +68,23 @@ Vit::Vit(const VitConfig& config, const StateDict& state, at::ScalarType type, a
   weights_.norm = norm("norm");
 }
 
+Vit Vit::converted(at::ScalarType type, at::Device device) const {
+  const auto convert = [&](auto&... tensors) {
+    ((tensors = tensors.defined() ? tensors.to(device, type) : tensors), ...);
+  };
+  Vit result = *this;
+  VitWeights& weights = result.weights_;
+  convert(weights.class_token, weights.positions, weights.register_tokens, weights.patches.weight,
+          weights.patches.bias, weights.norm.weight, weights.norm.bias);
+  for (auto& block : weights.blocks) {
+    convert(block.norm1.weight, block.norm1.bias, block.norm2.weight, block.norm2.bias,
+            block.qkv.weight, block.qkv.bias, block.projection.weight, block.projection.bias,
+            block.in.weight, block.in.bias, block.out.weight, block.out.bias, block.scale1,
+            block.scale2);
+  }
+  return result;
+}
+
 at::Tensor Vit::positions_for(std::int64_t rows, std::int64_t columns) const {
   const at::Tensor& stored = weights_.positions;
   if (rows == config_.grid && columns == config_.grid) return stored;

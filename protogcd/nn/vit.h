@@ -44,6 +44,9 @@ class Vit {
   Vit(const VitConfig& config, const StateDict& state, at::ScalarType type = at::kFloat,
       at::Device device = at::kCPU);
 
+  /// The same model in another type or on another device.
+  Vit converted(at::ScalarType type, at::Device device) const;
+
   const VitConfig& config() const { return config_; }
   const VitWeights& weights() const { return weights_; }
   VitWeights& weights() { return weights_; }

@@ -1,0 +1,76 @@
+#include "protogcd/engine/trunk.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "protogcd/core/error.h"
+#include "tests/support/random_vit.h"
+
+namespace protogcd {
+namespace {
+
+/// The plain model's tokens before the last block.
+at::Tensor plain_tokens(const Vit& vit, const at::Tensor& images) {
+  at::Tensor tokens = vit.embed(images);
+  for (std::int64_t i = 0; i + 1 < vit.config().depth; ++i) tokens = vit.block(i, tokens);
+  return tokens;
+}
+
+double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
+  return ((actual.to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
+}
+
+void expect_trunk_matches(const VitConfig& config, at::ScalarType type, double tolerance) {
+  const Vit vit(config, testing::random_vit_state(config), at::kDouble);
+  const at::Tensor images =
+      at::randn({3, 3, config.grid * config.patch, config.grid * config.patch}, at::kDouble);
+  const at::Tensor expected = plain_tokens(vit, images);
+  const TrunkTokens tokens = Trunk(vit, type, at::kCPU).run(images);
+  EXPECT_EQ(tokens.normalised.scalar_type(), type);
+  EXPECT_LT(relative_error(tokens.class_token, expected.select(1, 0)), tolerance);
+  EXPECT_LT(relative_error(tokens.normalised,
+                           at::layer_norm(expected, {config.width}, {}, {}, config.epsilon)),
+            tolerance);
+}
+
+const VitConfig kPlain{.patch = 8, .width = 64, .depth = 4, .heads = 4, .hidden = 96, .grid = 3};
+const VitConfig kFull{.patch = 8,
+                      .width = 64,
+                      .depth = 3,
+                      .heads = 2,
+                      .hidden = 80,
+                      .grid = 3,
+                      .registers = 2,
+                      .layer_scale = true,
+                      .gated_mlp = true,
+                      .position_on_class = false};
+
+TEST(Trunk, IsThePlainModelInFloat64) {
+  expect_trunk_matches(kPlain, at::kDouble, 1e-12);
+  expect_trunk_matches(kFull, at::kDouble, 1e-12);
+}
+
+TEST(Trunk, PackedFloat32IsThePlainModelUpToRounding) {
+  expect_trunk_matches(kPlain, at::kFloat, 1e-5);
+  expect_trunk_matches(kFull, at::kFloat, 1e-5);
+}
+
+TEST(Trunk, PackedBfloat16IsThePlainModelUpToRounding) {
+  expect_trunk_matches(kPlain, at::kBFloat16, 2e-2);
+  expect_trunk_matches(kFull, at::kBFloat16, 2e-2);
+}
+
+TEST(Trunk, KeepsNoGraph) {
+  const Vit vit(kPlain, testing::random_vit_state(kPlain), at::kFloat);
+  EXPECT_FALSE(
+      Trunk(vit, at::kFloat, at::kCPU).run(at::randn({1, 3, 24, 24})).normalised.requires_grad());
+}
+
+TEST(Trunk, TypeFollowsTheChoice) {
+  EXPECT_EQ(trunk_type("float32", at::kCPU), at::kFloat);
+  EXPECT_EQ(trunk_type("auto", at::kCPU), fastest_trunk_type(at::kCPU));
+  EXPECT_THROW(trunk_type("int8", at::kCPU), UsageError);
+}
+
+}  // namespace
+}  // namespace protogcd
