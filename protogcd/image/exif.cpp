@@ -55,10 +55,9 @@ Bytes exif_of_jpeg(Bytes file) {
     }
     const auto length = number_at(file, offset + 2, 2, true);
     if (*marker < 0xFFC0 || *marker == 0xFFDA || !length || *length < 2) break;
-    if (*marker == 0xFFE1 && has_text(file, offset + 4, {"Exif\0\0", 6})) {
-      const Bytes rest = file.subspan(offset + 4);
-      return rest.first(std::min<std::size_t>(rest.size(), *length - 2)).subspan(6);
-    }
+    const Bytes rest = file.subspan(offset + 4);
+    const Bytes segment = rest.first(std::min<std::size_t>(rest.size(), *length - 2));
+    if (*marker == 0xFFE1 && has_text(segment, 0, {"Exif\0\0", 6})) return segment.subspan(6);
     offset += 2 + *length;
   }
   return {};

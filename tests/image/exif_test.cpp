@@ -109,6 +109,11 @@ TEST(Exif, NonsenseMeansUpright) {
   }
 }
 
+TEST(Exif, ASegmentShorterThanItsOwnPrefixIsPassedOver) {
+  const std::string file = "\xFF\xD8\xFF\xE1" + big_endian(4, 2) + std::string("Exif\0\0MM", 8);
+  EXPECT_EQ(exif_orientation(bytes_of(file), ImageFormat::kJpeg), 1);
+}
+
 TEST(Exif, ViewsOfTurnedPhotosAreTheViewsOfTheUprightImage) {
   const Image image = random_image(300, 200, 3);
   const std::string file = jpeg_with(tiff(6, true), image);
