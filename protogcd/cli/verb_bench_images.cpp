@@ -98,8 +98,9 @@ Image draw_photo(std::uint64_t seed, std::uint64_t number) {
       double colour[3] = {60 + tilt * x, 70 + 0.3 * y, 180 - 0.25 * y};
       const double texture = 12 * std::sin(wave * x) * std::cos(wave * 0.7 * y);
       for (const auto& disc : discs) {
-        const double distance = std::hypot(x - disc.x, y - disc.y) / disc.radius;
-        if (distance < 1) {
+        const double dx = (x - disc.x) / disc.radius, dy = (y - disc.y) / disc.radius;
+        if (dx * dx + dy * dy < 1) {
+          const double distance = std::sqrt(dx * dx + dy * dy);
           for (int c = 0; c < 3; ++c) colour[c] += disc.colour[c] * (1 - 0.5 * distance);
         }
       }

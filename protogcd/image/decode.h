@@ -6,7 +6,7 @@
 //   const auto result = read_image("cat.jpg");
 //   if (const auto* bad = std::get_if<BadImage>(&result)) log(bad->reason);
 //
-// Many files in a row: ImageReader (image_reader.h) reuses its buffers and decodes only what a
+// Many files in a row: ImageReader (image_reader.h) reuses its buffers and does only what a
 // crop needs.
 #pragma once
 

@@ -8,6 +8,10 @@
 namespace protogcd {
 namespace {
 
+/// From this many pixels on, decoding a window of a JPEG pays: 10% of the decoding time at 640x480,
+/// 20% at 2048x1536. At 500x375 finding the window costs what it saves.
+constexpr std::int64_t kWindowPaysFrom = 250'000;
+
 BadImage too_elongated(ImageSize size, int short_side) {
   return {fmt::format("{}x{} is too elongated to be resized to a short side of {}", size.width,
                       size.height, short_side)};
@@ -29,7 +33,7 @@ MaybeBad ImageReader::decode_center_view(std::span<const std::byte> bytes, const
   }
   const WantedBox wanted = [&](ImageSize full) -> ImageBox {
     const auto target = size_with_short_side(full, view.short_side);
-    if (!target) return {0, 0, full.width, full.height};
+    if (!target || full.pixels() < kWindowPaysFrom) return {0, 0, full.width, full.height};
     return source_box(full, *target, center_crop_box(*target, view.crop));
   };
   if (auto bad = decode_any(bytes, options_, &wanted, decoded_)) return bad;

@@ -1,5 +1,6 @@
-// Files to views, many in a row: decode, resize and crop in one go. Only the part of a JPEG that
-// the crop needs is decoded, only the pixels of the crop are computed, and all buffers are reused.
+// Files to views, many in a row: decode, resize and crop in one go. Of a large JPEG
+// only the part that the crop needs is decoded, only the pixels of the crop are computed, and all
+// buffers are reused.
 //
 //   ImageReader reader(options);               // one per thread
 //   Image view;

@@ -60,7 +60,7 @@ TEST(ImageReader, ViewsEqualDecodingResizingAndCroppingOneAfterAnother) {
   Image view, resized;
   for (int round = 0; round < 24; ++round) {
     const auto [chroma_width, chroma_height] = kSubsamplings[round % 6];
-    const std::string file = encode_jpeg(busy_image(100 + 31 * round, 400 - 13 * round, round),
+    const std::string file = encode_jpeg(busy_image(100 + 61 * round, 500 - 13 * round, round),
                                          {.chroma_width = chroma_width,
                                           .chroma_height = chroma_height,
                                           .progressive = round % 4 == 3});
