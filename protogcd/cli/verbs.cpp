@@ -3,7 +3,7 @@
 namespace protogcd::cli {
 
 std::vector<Verb> all_verbs() {
-  return {info_verb(), completion_verb()};
+  return {bench_images_verb(), info_verb(), completion_verb()};
 }
 
 }  // namespace protogcd::cli

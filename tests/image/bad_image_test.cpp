@@ -1,0 +1,170 @@
+// Files that are no images, or not whole ones: each becomes a reason, none a crash or a wait.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protogcd/image/encode.h"
+#include "protogcd/image/image_reader.h"
+#include "tests/image/image_helpers.h"
+#include "tests/image/png_builder.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using namespace protogcd::testing;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string decode_reason(const std::string& file, const DecodeOptions& options = {}) {
+  return reason(decode_image(bytes_of(file), options));
+}
+
+std::vector<std::string> golden_names() {
+  std::vector<std::string> names = {"image2.jpg", "image8.jpg",  "image12.jpg", "image1.png",
+                                    "image7.png", "image10.png", "image17.png"};
+  if (supported_image_formats().size() > 2) {
+    names.insert(names.end(), {"image15.webp", "image16.webp"});
+  }
+  return names;
+}
+
+TEST(BadImage, EveryTruncationGivesAReason) {
+  ImageReader reader;
+  Image view;
+  for (const auto& name : golden_names()) {
+    const std::string file = golden_file(name);
+    // A PNG without its empty last chunk has all its pixels: fine with Pillow, and here.
+    const std::size_t needed = file.size() - (name.ends_with("png") ? 12 : 0);
+    const std::size_t step = std::max<std::size_t>(1, needed / 150);
+    for (std::size_t length = 0; length < needed; length += step) {
+      const std::string cut = file.substr(0, length);
+      EXPECT_NE(decode_reason(cut), "") << name << " cut to " << length;
+      EXPECT_NE(reason(reader.decode_center_view(bytes_of(cut), {}, view)), "")
+          << name << " cut to " << length;
+    }
+    for (std::size_t left_out = 1; left_out < 12; ++left_out) {
+      const std::string cut = file.substr(0, needed - left_out);
+      EXPECT_NE(decode_reason(cut), "") << name << " without its last " << left_out;
+      EXPECT_NE(reason(reader.decode_center_view(bytes_of(cut), {}, view)), "")
+          << name << " without its last " << left_out;
+    }
+    EXPECT_EQ(decode_reason(file.substr(0, needed)), "") << name;
+    EXPECT_EQ(reason(reader.decode_center_view(bytes_of(file), {}, view)), "") << name;
+  }
+}
+
+TEST(BadImage, TruncationIsCalledThat) {
+  for (const auto& name : golden_names()) {
+    const std::string file = golden_file(name);
+    EXPECT_THAT(decode_reason(file.substr(0, file.size() / 2)), HasSubstr("truncated")) << name;
+  }
+}
+
+TEST(BadImage, DamagedBytesNeverCrashAndEveryWayOfReadingAgrees) {
+  RandomStream stream({.seed = 5});
+  const DecodeOptions options{.max_pixels = 1'000'000};
+  ImageReader reader(options);
+  Image view;
+  for (const auto& name : golden_names()) {
+    const std::string file = golden_file(name);
+    for (int round = 0; round < 60; ++round) {
+      std::string damaged = file;
+      for (int i = 0; i < 3; ++i) {
+        damaged[stream.below(damaged.size())] = static_cast<char>(stream.next_word());
+      }
+      const auto bad = reader.decode_center_view(bytes_of(damaged), {64, 56}, view);
+      const auto whole = decode_image(bytes_of(damaged), options);
+      ASSERT_EQ(reason(bad), reason(whole)) << name << " round " << round;
+      if (bad) continue;
+      const Image& image = std::get<Image>(whole);
+      const auto target = size_with_short_side(image.size(), 64).value();
+      ASSERT_TRUE(view == resize_and_crop(image, target, center_crop_box(target, 56)))
+          << name << " round " << round;
+    }
+  }
+}
+
+TEST(BadImage, WhatIsNoImageIsNamed) {
+  EXPECT_EQ(decode_reason(""), "empty file");
+  EXPECT_THAT(decode_reason("\n <!DOCTYPE html><html>404</html>"), HasSubstr("HTML"));
+  EXPECT_THAT(decode_reason("GIF89a......"), HasSubstr("GIF"));
+  EXPECT_THAT(decode_reason(std::string("II*\0....", 8)), HasSubstr("TIFF"));
+  EXPECT_THAT(decode_reason(std::string("\0\0\0\30ftypheic....", 16)), HasSubstr("HEIC"));
+  EXPECT_THAT(decode_reason("some text"), HasSubstr("not an image of a known format (jpeg, png"));
+}
+
+TEST(BadImage, ChecksumErrorsInPngAreBad) {
+  std::string file = golden_file("image1.png");
+  file[file.size() / 2] = static_cast<char>(file[file.size() / 2] ^ 1);
+  EXPECT_THAT(decode_reason(file), HasSubstr("damaged PNG"));
+}
+
+// As Pillow: a flipped bit gives an image with a scar, not an error.
+TEST(BadImage, WarningsOfJpegAreTolerated) {
+  std::string file = golden_file("image3.jpg");
+  file[file.size() / 2] = static_cast<char>(file[file.size() / 2] ^ 0x55);
+  EXPECT_EQ(decode_reason(file), "");
+  const std::string whole = golden_file("image3.jpg");
+  EXPECT_EQ(decode_reason(whole.substr(0, whole.size() - 3000) + "\xFF\xD9"), "");
+  EXPECT_EQ(decode_reason(whole + "trailing bytes"), "");
+}
+
+TEST(Limits, PixelsAreCountedBeforeDecoding) {
+  for (const auto& name : golden_names()) {
+    const std::string file = golden_file(name);
+    const auto size = good(decode_image(bytes_of(file))).size();
+    EXPECT_THAT(decode_reason(file, {.max_pixels = size.pixels() - 1}), HasSubstr("limit")) << name;
+    EXPECT_EQ(decode_reason(file, {.max_pixels = size.pixels()}), "") << name;
+  }
+  const std::string bomb = build_png({.width = 2'000'000'000, .height = 2'000'000'000}, "x");
+  EXPECT_THAT(decode_reason(bomb), HasSubstr("more than the limit"));
+}
+
+TEST(Limits, APngThatCannotHoldItsPixelsIsRefusedBeforeTheyAreAllocated) {
+  const std::string liar = build_png({.width = 13000, .height = 13000}, "x");
+  EXPECT_THAT(decode_reason(liar), HasSubstr("cannot hold 13000x13000"));
+}
+
+TEST(Limits, JpegScansAreCounted) {
+  const std::string file = encode_jpeg(random_image(40, 40, 1), {.progressive = true});
+  EXPECT_EQ(decode_reason(file), "");
+  EXPECT_EQ(decode_reason(file, {.max_scans = 3}), "too many JPEG scans");
+}
+
+TEST(Limits, FileSizeIsChecked) {
+  const TemporaryFolder folder;
+  write_png(folder / "a.png", random_image(20, 20, 1));
+  EXPECT_THAT(reason(read_image(folder / "a.png", {.max_file_bytes = 100})), HasSubstr("limit"));
+  EXPECT_EQ(reason(read_image(folder / "a.png")), "");
+}
+
+TEST(ReadImage, FoldersPipesAndMissingFilesAreReasonsAndNobodyWaits) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(reason(read_image(folder / "none.jpg")), HasSubstr("No such file"));
+  EXPECT_EQ(reason(read_image(folder.path())), "a folder, not a file");
+  ASSERT_EQ(::mkfifo((folder / "pipe.jpg").c_str(), 0600), 0);
+  EXPECT_EQ(reason(read_image(folder / "pipe.jpg")), "a named pipe, not a file");
+  EXPECT_EQ(reason(read_image("/dev/zero")), "a device, not a file");
+  write_file_atomically(folder / "empty.png", "");
+  EXPECT_EQ(reason(read_image(folder / "empty.png")), "empty file");
+}
+
+TEST(ReadImage, UnreadableFilesAreReasons) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TemporaryFolder folder;
+  write_png(folder / "a.png", Image(2, 2));
+  ::chmod((folder / "a.png").c_str(), 0);
+  EXPECT_THAT(reason(read_image(folder / "a.png")), HasSubstr("Permission denied"));
+}
+
+TEST(ReadImage, FormatIsFoundFromTheContent) {
+  const TemporaryFolder folder;
+  const Image image = random_image(9, 5, 1);
+  write_file_atomically(folder / "wrong.jpg", encode_png(image));
+  EXPECT_TRUE(good(read_image(folder / "wrong.jpg")) == image);
+}
+
+}  // namespace
+}  // namespace protogcd
