@@ -11,6 +11,10 @@ std::vector<Verb> all_verbs();
 
 // One file each: verb_<name>.cpp.
 Verb completion_verb();
+Verb datasets_info_verb();
+Verb datasets_list_verb();
+Verb datasets_split_verb();
+Verb datasets_verify_verb();
 Verb info_verb();
 
 }  // namespace protogcd::cli
