@@ -51,7 +51,7 @@ std::string_view pickle_kind_name(PickleValue::Kind kind);
 
 struct PickleOptions {
   /// Functions and classes the file may name, as "module.name".
-  std::span<const std::string_view> allowed_globals;
+  std::span<const std::string_view> allowed_globals = {};
   /// What the thrown error is: data (CIFAR) or a model file (.pth).
   ErrorKind error_kind = ErrorKind::kData;
   std::size_t most_values = 4'000'000;

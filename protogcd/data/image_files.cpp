@@ -30,17 +30,18 @@ class Lister {
 
   void visit(const std::string& folder, int links, bool is_root) {
     struct stat status {};
+    const bool known = ::stat(folder.c_str(), &status) == 0;
+    const std::pair<dev_t, ino_t> identity{status.st_dev, status.st_ino};
+    if (known && std::ranges::find(open_folders_, identity) != open_folders_.end()) {
+      listing_.problems.push_back(folder + ": a link back into a folder it is in, not followed");
+      return;
+    }
     std::vector<FolderEntry> entries;
-    const int code = ::stat(folder.c_str(), &status) == 0 ? read(folder, entries) : errno;
+    const int code = known ? read(folder, entries) : errno;
     if (code != 0) {
       const std::string problem = fmt::format("{}: {}", folder, std::strerror(code));
       if (is_root) throw DataError(fmt::format("{}: cannot list the folder", problem));
       listing_.problems.push_back(problem);
-      return;
-    }
-    const std::pair<dev_t, ino_t> identity{status.st_dev, status.st_ino};
-    if (std::ranges::find(open_folders_, identity) != open_folders_.end()) {
-      listing_.problems.push_back(folder + ": a link back into a folder it is in, not followed");
       return;
     }
     open_folders_.push_back(identity);
