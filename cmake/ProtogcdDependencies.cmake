@@ -20,9 +20,7 @@ find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED
 # Optional readers: on when the library is found, and a clear message at run time when it is not.
 find_path(WEBP_INCLUDE_DIR webp/decode.h)
 find_library(WEBP_LIBRARY webp)
-find_path(MATIO_INCLUDE_DIR matio.h)
-find_library(MATIO_LIBRARY matio)
-foreach(reader WEBP MATIO)
+foreach(reader WEBP)
   if(${reader}_INCLUDE_DIR AND ${reader}_LIBRARY)
     set(found_${reader} ON)
   else()
@@ -30,16 +28,10 @@ foreach(reader WEBP MATIO)
   endif()
 endforeach()
 option(PROTOGCD_WEBP "Read WebP images (libwebp)" ${found_WEBP})
-option(PROTOGCD_MATLAB "Read MATLAB v5 annotations (libmatio)" ${found_MATIO})
 if(PROTOGCD_WEBP AND NOT TARGET protogcd_webp)
   add_library(protogcd_webp UNKNOWN IMPORTED)
   set_target_properties(protogcd_webp PROPERTIES IMPORTED_LOCATION ${WEBP_LIBRARY}
     INTERFACE_INCLUDE_DIRECTORIES ${WEBP_INCLUDE_DIR})
-endif()
-if(PROTOGCD_MATLAB)
-  add_library(protogcd_matio UNKNOWN IMPORTED)
-  set_target_properties(protogcd_matio PROPERTIES IMPORTED_LOCATION ${MATIO_LIBRARY}
-    INTERFACE_INCLUDE_DIRECTORIES ${MATIO_INCLUDE_DIR})
 endif()
 
 if(PROTOGCD_TORCH)

@@ -14,7 +14,7 @@ pinned_torch=2.13.0
 required=(g++ cmake ninja-build make pkg-config python3 python3-venv
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libspdlog-dev zlib1g-dev libjpeg-dev libpng-dev
   libgtest-dev libgmock-dev)
-optional=(ccache mold libwebp-dev libmatio-dev libbenchmark-dev)
+optional=(ccache mold libwebp-dev libbenchmark-dev)
 case $purpose in
   build) ;;
   lint) required+=(clang-format-16) ;;

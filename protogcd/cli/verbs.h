@@ -12,6 +12,10 @@ std::vector<Verb> all_verbs();
 // One file each: verb_<name>.cpp.
 Verb bench_images_verb();
 Verb completion_verb();
+Verb datasets_info_verb();
+Verb datasets_list_verb();
+Verb datasets_split_verb();
+Verb datasets_verify_verb();
 Verb info_verb();
 
 }  // namespace protogcd::cli

@@ -180,10 +180,10 @@ void create_folders(const std::filesystem::path& path) {
   }
 }
 
-void check_output_path(const std::filesystem::path& path, bool overwrite) {
+void check_output_path(const std::filesystem::path& path, bool overwrite, std::string_view flag) {
   std::error_code error;
   if (!overwrite && std::filesystem::exists(path, error)) {
-    throw UsageError(fmt::format("--out: '{}' exists already", path.string()),
+    throw UsageError(fmt::format("{}: '{}' exists already", flag, path.string()),
                      "choose another name, or add --overwrite to replace it");
   }
 }

@@ -48,7 +48,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 void create_folders(const std::filesystem::path& path);
 
 /// Refuses an output that exists already, unless told to overwrite; UsageError says which flag
-/// would allow it.
-void check_output_path(const std::filesystem::path& path, bool overwrite);
+/// would allow it. `flag` is the one that named the output.
+void check_output_path(const std::filesystem::path& path, bool overwrite,
+                       std::string_view flag = "--out");
 
 }  // namespace protogcd

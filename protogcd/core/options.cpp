@@ -18,7 +18,7 @@ struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 template <class... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;
+Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 16 does not deduce aggregates
 
 std::string quote_toml(std::string_view text) {
   std::string quoted = "\"";

@@ -2,15 +2,50 @@
 // set it is in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "protogcd/data/source_table.h"
 
 namespace protogcd {
 
 enum class SampleSet : std::uint8_t { kLabelled, kUnlabelled, kTest };
 
 std::string_view sample_set_name(SampleSet set);
+
+constexpr std::int32_t kNoClass = -1;
+
+/// One image of a dataset: 16 bytes, so that a million of them are nothing to speak of.
+struct Sample {
+  std::uint32_t source = 0;       ///< index into Dataset::sources
+  std::int32_t label = kNoClass;  ///< what training may know: set for labelled samples alone
+  std::int32_t truth = kNoClass;  ///< what evaluation may know: hidden label, or the label itself
+  SampleSet set = SampleSet::kUnlabelled;
+};
+
+/// Samples are ordered: labelled, then unlabelled, then test. Classes are ordered: the old ones
+/// (those of the labelled set), then the new ones that the hidden labels name. Labels are positions
+/// in that list.
+struct Dataset {
+  std::string name;
+  std::vector<std::string> classes;
+  std::size_t old_classes = 0;
+  SourceTable sources;
+  std::vector<Sample> samples;
+  std::vector<std::string> warnings;  ///< what is amiss: unreadable folders, truth without image
+  std::vector<std::string> notes;     ///< what is worth knowing: files that are no images
+
+  std::size_t count(SampleSet set) const;
+  bool is_old(std::int32_t label) const {
+    return label >= 0 && static_cast<std::size_t>(label) < old_classes;
+  }
+  /// "" for kNoClass.
+  std::string_view class_name(std::int32_t label) const;
+  /// Puts the samples into the order of their sets; within a set the order stays.
+  void order_by_set();
+};
 
 }  // namespace protogcd

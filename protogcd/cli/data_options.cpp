@@ -1,0 +1,71 @@
+#include "protogcd/cli/data_options.h"
+
+#include <fmt/format.h>
+
+#include "protogcd/core/error.h"
+#include "protogcd/data/benchmark.h"
+#include "protogcd/data/user_data.h"
+
+namespace protogcd::cli {
+namespace {
+
+constexpr const char* kHint =
+    "give one of: --dataset NAME --root DIR; --labelled DIR and/or --unlabelled DIR; "
+    "--manifest FILE.csv; --images DIR";
+
+void check_combination(const DataOptions& options) {
+  const bool folders = !options.labelled.empty() || !options.unlabelled.empty();
+  const int kinds = int{options.is_benchmark()} + int{folders} + int{!options.manifest.empty()} +
+                    int{!options.images.empty()};
+  if (kinds == 0) throw UsageError("no data given", kHint);
+  if (kinds > 1) throw UsageError("more than one kind of data given", kHint);
+  if (options.is_benchmark() != !options.root.empty()) {
+    throw UsageError(options.is_benchmark() ? "--dataset needs --root, the folder it is in"
+                                            : "--root needs --dataset");
+  }
+  if (options.is_benchmark() && !options.truth.empty()) {
+    throw UsageError("--truth: the datasets of --dataset bring their own");
+  }
+}
+
+Dataset load(const DataOptions& options) {
+  if (options.is_benchmark()) return load_benchmark(options.dataset, options.root);
+  if (!options.manifest.empty()) return load_manifest(options.manifest);
+  if (!options.images.empty()) return load_images(options.images);
+  return load_folders(options.labelled, options.unlabelled);
+}
+
+}  // namespace
+
+void declare_data_options(OptionTable& table, DataOptions& options) {
+  table.add("dataset", &options.dataset, "a known dataset, see: protogcd datasets list")
+      .value_name("NAME");
+  table.add("root", &options.root, "the folder that holds the known dataset").value_name("DIR");
+  table.add("labelled", &options.labelled, "images in folders named after their class")
+      .value_name("DIR");
+  table.add("unlabelled", &options.unlabelled, "images without labels, any nesting")
+      .value_name("DIR");
+  table.add("manifest", &options.manifest, "images listed as path,label[,split][,truth]")
+      .value_name("FILE.csv");
+  table.add("images", &options.images, "plain images, any nesting").value_name("DIR");
+  table.add("truth", &options.truth, "hidden labels as path,label, for evaluation alone")
+      .value_name("FILE.csv");
+}
+
+Dataset open_data(const DataOptions& options, Logger& log) {
+  check_combination(options);
+  Dataset dataset = load(options);
+  if (!options.truth.empty()) {
+    std::vector<std::filesystem::path> roots;
+    for (const auto* root : {&options.unlabelled, &options.labelled, &options.images}) {
+      if (!root->empty()) roots.push_back(*root);
+    }
+    if (!options.manifest.empty()) roots.push_back(options.manifest.parent_path());
+    apply_truth(dataset, options.truth, roots);
+  }
+  for (const auto& note : dataset.notes) log.info(note);
+  for (const auto& warning : dataset.warnings) log.warning(warning);
+  return dataset;
+}
+
+}  // namespace protogcd::cli

@@ -1,0 +1,27 @@
+// The flags that say which images a verb works on, declared once for all verbs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "protogcd/core/log.h"
+#include "protogcd/core/options.h"
+#include "protogcd/data/sample.h"
+
+namespace protogcd::cli {
+
+struct DataOptions {
+  std::string dataset;
+  std::filesystem::path root, labelled, unlabelled, manifest, images, truth;
+
+  bool is_benchmark() const { return !dataset.empty(); }
+};
+
+void declare_data_options(OptionTable& table, DataOptions& options);
+
+/// Opens what the flags name: exactly one of --dataset with --root, --labelled and/or --unlabelled,
+/// --manifest, --images; --truth may go with all but --dataset. UsageError if they do not fit
+/// together. Notes and warnings go to the log.
+Dataset open_data(const DataOptions& options, Logger& log);
+
+}  // namespace protogcd::cli

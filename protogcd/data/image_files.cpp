@@ -1,0 +1,159 @@
+#include "protogcd/data/image_files.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "protogcd/core/error.h"
+
+namespace protogcd {
+namespace {
+
+// Links to folders within one path. A tree of links could otherwise be walked in exponentially many
+// ways without ever closing a loop.
+constexpr int kMostLinksInPath = 8;
+
+struct FolderEntry {
+  std::string name;
+  bool folder;
+  bool link;
+};
+
+class Lister {
+ public:
+  Lister(SourceTable& sources, ImageListing& listing) : sources_(sources), listing_(listing) {}
+
+  void visit(const std::string& folder, int links, bool is_root) {
+    struct stat status {};
+    const bool known = ::stat(folder.c_str(), &status) == 0;
+    const std::pair<dev_t, ino_t> identity{status.st_dev, status.st_ino};
+    if (known && std::ranges::find(open_folders_, identity) != open_folders_.end()) {
+      listing_.problems.push_back(folder + ": a link back into a folder it is in, not followed");
+      return;
+    }
+    std::vector<FolderEntry> entries;
+    const int code = known ? read(folder, entries) : errno;
+    if (code != 0) {
+      const std::string problem = fmt::format("{}: {}", folder, std::strerror(code));
+      if (is_root) throw DataError(fmt::format("{}: cannot list the folder", problem));
+      listing_.problems.push_back(problem);
+      return;
+    }
+    open_folders_.push_back(identity);
+    std::ranges::sort(entries, {}, &FolderEntry::name);
+    add_images(folder, entries);
+    for (const auto& entry : entries) {
+      if (entry.folder) descend(folder, entry, links);
+    }
+    open_folders_.pop_back();
+  }
+
+ private:
+  /// Fills `entries` with images and folders; returns an errno code.
+  int read(const std::string& folder, std::vector<FolderEntry>& entries) {
+    DIR* stream = ::opendir(folder.c_str());
+    if (stream == nullptr) return errno;
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(stream);
+      if (entry == nullptr) break;
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      if (name.starts_with('.')) {
+        ++listing_.hidden_files;
+      } else {
+        add_entry(folder, name, entry->d_type, entries);
+      }
+    }
+    const int code = errno;
+    ::closedir(stream);
+    return code;
+  }
+
+  void add_entry(const std::string& folder, const std::string& name, unsigned char type,
+                 std::vector<FolderEntry>& entries) {
+    bool is_folder = type == DT_DIR, is_file = type == DT_REG;
+    if (type == DT_LNK || type == DT_UNKNOWN) {
+      struct stat status {};
+      const std::string path = folder + "/" + name;
+      if (::stat(path.c_str(), &status) != 0) {
+        const int code = errno;
+        // A dangling link to something that is no image does not concern us.
+        if (has_image_extension(name) || code != ENOENT) {
+          listing_.problems.push_back(fmt::format("{}: {}", path, std::strerror(code)));
+        }
+        return;
+      }
+      is_folder = S_ISDIR(status.st_mode);
+      is_file = S_ISREG(status.st_mode);
+    }
+    if (is_folder || (is_file && has_image_extension(name))) {
+      entries.push_back({name, is_folder, type == DT_LNK});
+    } else {
+      ++listing_.ignored_files;
+    }
+  }
+
+  void add_images(const std::string& folder, const std::vector<FolderEntry>& entries) {
+    bool known = false;
+    std::uint32_t place = 0;
+    for (const auto& entry : entries) {
+      if (entry.folder) continue;
+      if (!known) place = sources_.add_folder(folder);
+      known = true;
+      sources_.add_file(place, entry.name);
+      ++listing_.count;
+    }
+  }
+
+  void descend(const std::string& folder, const FolderEntry& entry, int links) {
+    const std::string path =
+        folder.ends_with('/') ? folder + entry.name : folder + "/" + entry.name;
+    const int links_so_far = links + (entry.link ? 1 : 0);
+    if (links_so_far > kMostLinksInPath) {
+      listing_.problems.push_back(path + ": too many links in one path, not followed");
+    } else {
+      visit(path, links_so_far, false);
+    }
+  }
+
+  SourceTable& sources_;
+  ImageListing& listing_;
+  std::vector<std::pair<dev_t, ino_t>> open_folders_;
+};
+
+}  // namespace
+
+bool has_image_extension(std::string_view file_name) {
+  constexpr std::array<std::string_view, 4> kExtensions = {"jpg", "jpeg", "png", "webp"};
+  const std::size_t dot = file_name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return false;
+  std::string extension(file_name.substr(dot + 1));
+  for (char& letter : extension) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
+}
+
+ImageListing list_images(const std::filesystem::path& root, SourceTable& sources) {
+  ImageListing listing;
+  listing.first = static_cast<std::uint32_t>(sources.size());
+  std::string folder = root.string();
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  Lister(sources, listing).visit(folder.empty() ? "." : folder, 0, true);
+  return listing;
+}
+
+std::vector<std::string> ignored_note(const std::filesystem::path& root,
+                                      const ImageListing& listing) {
+  if (listing.ignored_files == 0) return {};
+  return {fmt::format("{}: {} other files ignored (not jpg, jpeg, png or webp)", root.string(),
+                      listing.ignored_files)};
+}
+
+}  // namespace protogcd

@@ -1,0 +1,81 @@
+#include "protogcd/data/image_set.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/data/cifar.h"
+#include "protogcd/data/image_files.h"
+
+namespace protogcd {
+namespace {
+
+void add_records(ImageSet& set, const RecordFiles& files) {
+  for (const auto& file : files) {
+    const std::uint32_t place = set.sources.add_container(file);
+    for (std::size_t i = 0; i < file->count; ++i) {
+      set.sources.add_record(place, i);
+      set.class_ids.push_back(file->labels[i]);
+    }
+  }
+}
+
+/// "ROOT:fog:3" -> its parts, split from the right, as ROOT may hold colons.
+void open_corrupted(ImageSet& set, const std::string& text, const std::string& rest) {
+  const std::size_t second = rest.rfind(':');
+  const std::size_t first =
+      second == 0 || second == std::string::npos ? std::string::npos : rest.rfind(':', second - 1);
+  const auto severity =
+      first == std::string::npos ? std::nullopt : parse_integer(rest.substr(second + 1));
+  if (!severity || *severity < 1 || *severity > 5) {
+    throw UsageError(
+        fmt::format("'{}': expected cifar10-c:ROOT:CORRUPTION:SEVERITY with a "
+                    "severity of 1 to 5",
+                    text));
+  }
+  const std::string corruption = rest.substr(first + 1, second - first - 1);
+  add_records(set, {open_cifar_c(rest.substr(0, first), corruption, static_cast<int>(*severity))});
+  set.name = fmt::format("{}-{}", corruption, *severity);
+}
+
+}  // namespace
+
+ImageSet open_image_set(const std::string& text) {
+  ImageSet set;
+  std::error_code error;
+  const std::size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  const bool is_folder = std::filesystem::is_directory(text, error);
+  if (!is_folder && colon != std::string::npos) {
+    const std::string rest = text.substr(colon + 1);
+    set.name = kind;
+    if (kind == "cifar10" || kind == "cifar100") {
+      const auto cifar = kind == "cifar10" ? CifarKind::kCifar10 : CifarKind::kCifar100;
+      add_records(set, open_cifar_test(rest, cifar).test);
+      return set;
+    }
+    if (kind == "svhn") {
+      add_records(set, {open_svhn(rest)});
+      return set;
+    }
+    if (kind == "cifar10-c" || kind == "cifar100-c") {
+      open_corrupted(set, text, rest);
+      return set;
+    }
+  }
+  if (!is_folder) {
+    throw DataError(fmt::format("'{}': no such folder of images", text),
+                    "also known: cifar10:ROOT, cifar100:ROOT, svhn:ROOT, "
+                    "cifar10-c:ROOT:CORRUPTION:SEVERITY");
+  }
+  const ImageListing listing = list_images(text, set.sources);
+  if (listing.count == 0)
+    throw DataError(fmt::format("{}: no image files below this folder", text));
+  set.warnings = listing.problems;
+  set.name = std::filesystem::path(comparable_path(text)).filename().string();
+  return set;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,35 @@
+// Which image each draw of an epoch takes: the reference's weighted sampling with replacement.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace protogcd {
+
+/// Draws samples 0..labelled-1 (labelled) and labelled..labelled+unlabelled-1 (unlabelled) with
+/// weight 1 and |Dl|/|Du| each: a draw is labelled with probability 1/2, uniform within its set, as
+/// many draws an epoch as there are samples, with replacement. With one set empty, all draws are
+/// from the other. A draw depends on (seed, epoch, position) alone.
+class Sampler {
+ public:
+  static constexpr std::size_t kReferenceBatch = 128;
+
+  /// DataError if there is nothing to draw from.
+  Sampler(std::size_t labelled, std::size_t unlabelled, std::uint64_t seed,
+          std::size_t batch_size = kReferenceBatch);
+
+  std::size_t draws_per_epoch() const { return labelled_ + unlabelled_; }
+  /// min(what was asked for, number of samples).
+  std::size_t batch_size() const { return batch_size_; }
+  /// The last partial batch is dropped.
+  std::size_t batches_per_epoch() const { return draws_per_epoch() / batch_size_; }
+  std::size_t draw(std::uint32_t epoch, std::uint64_t position) const;
+  bool is_labelled(std::size_t sample) const { return sample < labelled_; }
+
+ private:
+  std::size_t labelled_, unlabelled_;
+  std::uint64_t seed_;
+  std::size_t batch_size_;
+};
+
+}  // namespace protogcd

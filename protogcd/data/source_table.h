@@ -1,0 +1,79 @@
+// Where images are: files as folder and name, or records inside a container file. Folders are
+// stored once and names in one long text, so that a million files take tens of megabytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "protogcd/data/record_file.h"
+
+namespace protogcd {
+
+class SourceTable {
+ public:
+  std::size_t size() const { return entries_.size(); }
+
+  /// A folder or container is a place; adding a folder again gives the same place.
+  std::uint32_t add_folder(const std::string& folder);
+  std::uint32_t add_container(std::shared_ptr<const RecordFile> container);
+  std::uint32_t add_file(std::uint32_t folder, std::string_view name);
+  /// A path is split into folder and name.
+  std::uint32_t add_path(const std::filesystem::path& path);
+  std::uint32_t add_record(std::uint32_t container, std::size_t record);
+
+  bool is_record(std::size_t source) const { return entries_[source].length == kRecord; }
+  std::uint32_t place(std::size_t source) const { return entries_[source].place; }
+  std::size_t place_count() const { return places_.size(); }
+  /// The folder, or the container's file.
+  const std::string& place_path(std::uint32_t place) const { return places_[place].path; }
+  /// A file's name without its folder, or "#17" for a record.
+  std::string name(std::size_t source) const;
+  /// "folder/name.jpg", or "folder/data_batch_1.bin#17" for a record.
+  std::string path(std::size_t source) const;
+  /// The record's image; InternalError if the source is a file, which the image area decodes.
+  Image load_record(std::size_t source) const;
+
+ private:
+  struct Place {
+    std::string path;
+    std::shared_ptr<const RecordFile> container;  ///< null for a folder
+  };
+  struct Entry {
+    std::uint64_t position;  ///< of the name in names_, or the record's number
+    std::uint32_t place;
+    std::uint32_t length;  ///< of the name; kRecord for a record
+  };
+  static constexpr std::uint32_t kRecord = 0;
+
+  std::uint32_t add(const Entry& entry);
+
+  std::vector<Place> places_;
+  std::unordered_map<std::string, std::uint32_t> folders_;
+  std::vector<Entry> entries_;
+  std::string names_;
+};
+
+/// Paths as a CSV file shows them: relative to the CSV's folder where possible, '/' between parts.
+class CsvPaths {
+ public:
+  explicit CsvPaths(const std::filesystem::path& csv_file);
+  std::string operator()(const SourceTable& sources, std::size_t source);
+
+ private:
+  std::filesystem::path base_;
+  bool through_links_;  ///< the CSV's folder is reached by a symbolic link
+  const SourceTable* table_ = nullptr;
+  std::vector<std::string> places_;  ///< the relative form of each place, made when first needed
+};
+
+/// The path with the working folder in front and without "." and "..": equal texts for equal files,
+/// symbolic links aside.
+std::string comparable_path(const std::filesystem::path& path);
+
+}  // namespace protogcd

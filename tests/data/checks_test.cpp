@@ -1,0 +1,160 @@
+// Duplicates, verification, skipped files and image sets.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/npy.h"
+#include "protogcd/data/duplicates.h"
+#include "protogcd/data/image_set.h"
+#include "protogcd/data/skipped.h"
+#include "protogcd/data/user_data.h"
+#include "protogcd/data/verify.h"
+#include "tests/data/layouts.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using namespace testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Duplicates, AreFoundByContentAlone) {
+  const TemporaryFolder folder;
+  // Equal in size, head and tail; they differ in the middle only.
+  std::string middle_a(20000, 'x'), middle_b = middle_a;
+  middle_b[10000] = 'y';
+  put_image(folder / "0.png", middle_a);
+  put_image(folder / "1.png", middle_b);
+  put_image(folder / "deep/2.png", middle_a);
+  put_image(folder / "3.png", "short");
+  put_image(folder / "4.png", "short");
+  put_image(folder / "5.png", "shorT");
+  put_image(folder / "6.png", "short");
+  const Dataset dataset = load_images(folder.path());
+  const DuplicateReport report = find_duplicates(dataset);
+  // Images of the top folder come first: 0 1 3 4 5 6, then deep/2.
+  EXPECT_THAT(report.groups, ElementsAre(ElementsAre(0, 6), ElementsAre(2, 3, 5)));
+  EXPECT_EQ(report.extra_files(), 3u);
+  EXPECT_THAT(report.unreadable, IsEmpty());
+}
+
+TEST(Verify, FindsMissingEmptyAndForeignFiles) {
+  const TemporaryFolder folder;
+  put_image(folder / "good.png");
+  put_file(folder / "empty.png", "");
+  put_file(folder / "text.png", "hello");
+  put_file(folder / "m.csv", "path,label\ngood.png,a\nempty.png,a\ntext.png,a\nmissing.png,a\n");
+  const DatasetCheck check = check_dataset(load_manifest(folder / "m.csv"), false);
+  EXPECT_THAT(check.problems,
+              ElementsAre(AllOf(HasSubstr("empty.png"), HasSubstr("empty")),
+                          AllOf(HasSubstr("text.png"), HasSubstr("does not begin like")),
+                          AllOf(HasSubstr("missing.png"), HasSubstr("No such file"))));
+  EXPECT_THAT(check.notes, Contains("test set: none"));
+}
+
+TEST(Verify, EqualFilesUnderDifferentClassesAreAProblem) {
+  const TemporaryFolder folder;
+  put_image(folder / "a/1.png", "same");
+  put_image(folder / "a/2.png", "same");
+  EXPECT_THAT(check_dataset(load_folders(folder.path(), {}), false).problems, IsEmpty());
+  put_image(folder / "b/3.png", "same");
+  EXPECT_THAT(check_dataset(load_folders(folder.path(), {}), false).problems,
+              ElementsAre(HasSubstr("different classes")));
+}
+
+TEST(BadImagePolicy, UnderstandsSharesAndNumbers) {
+  EXPECT_EQ(BadImagePolicy::parse("skip", "1%").allowed(300), 3u);
+  EXPECT_EQ(BadImagePolicy::parse("skip", "1%").allowed(99), 0u);
+  EXPECT_EQ(BadImagePolicy::parse("skip", "0.5%").allowed(1000), 5u);
+  EXPECT_EQ(BadImagePolicy::parse("skip", "100%").allowed(7), 7u);
+  EXPECT_EQ(BadImagePolicy::parse("skip", "20").allowed(5), 20u);
+  EXPECT_EQ(BadImagePolicy::parse("fail", "20").allowed(5), 0u);
+  for (const char* bad : {"", "%", "-1%", "101%", "1.5", "-1", "one", "nan%"}) {
+    EXPECT_THROW(BadImagePolicy::parse("skip", bad), UsageError) << bad;
+  }
+  EXPECT_THROW(BadImagePolicy::parse("ignore", "1%"), UsageError);
+}
+
+TEST(SkippedFiles, CollectFromThreadsAndAreWrittenInOrder) {
+  const TemporaryFolder folder;
+  SourceTable sources;
+  for (int i = 0; i < 400; ++i) sources.add_path(folder / fmt::format("i{}.png", i));
+  SkippedFiles skipped(BadImagePolicy::parse("skip", "400"), 400);
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 99; i >= 0; --i) skipped.add(sources, 4 * i + t, "cut short, \"here\"");
+      });
+    }
+  }
+  EXPECT_EQ(skipped.count(), 400u);
+  skipped.write(folder / "skipped.csv", sources);
+  const CsvTable table = CsvTable::read(folder / "skipped.csv");
+  EXPECT_THAT(table.header(), ElementsAre("path", "reason"));
+  ASSERT_EQ(table.rows().size(), 400u);
+  EXPECT_THAT(table.rows()[17].fields, ElementsAre("i17.png", "cut short, \"here\""));
+}
+
+TEST(SkippedFiles, GiveUpBeyondTheLimitAndNameTheImage) {
+  SourceTable sources;
+  for (int i = 0; i < 3; ++i) sources.add_path(fmt::format("folder/{}.png", i));
+  SkippedFiles skipped(BadImagePolicy::parse("skip", "2"), 100);
+  skipped.add(sources, 0, "bad");
+  skipped.add(sources, 1, "bad");
+  try {
+    skipped.add(sources, 2, "bad");
+    FAIL() << "went on";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("3 of 100"), HasSubstr("folder/2.png: bad")));
+  }
+  SkippedFiles strict(BadImagePolicy::parse("fail", "50%"), 100);
+  EXPECT_THROW(strict.add(sources, 0, "bad"), DataError);
+}
+
+TEST(ImageSet, OpensFoldersAndNamedSets) {
+  const TemporaryFolder folder;
+  put_image(folder / "textures/dotted/a.png");
+  const ImageSet plain = open_image_set((folder / "textures/").string());
+  EXPECT_EQ(plain.name, "textures");
+  EXPECT_EQ(plain.sources.size(), 1u);
+  EXPECT_THAT(plain.class_ids, IsEmpty());
+
+  make_cifar10_binary(folder.path());
+  const ImageSet cifar = open_image_set("cifar10:" + folder.path().string());
+  EXPECT_EQ(cifar.sources.size(), 10u);
+  EXPECT_EQ(cifar.class_ids.at(4), 4);
+
+  std::filesystem::copy_file(test_file("svhn.mat"), folder / "test_32x32.mat");
+  EXPECT_THAT(open_image_set("svhn:" + folder.path().string()).class_ids, ElementsAre(0, 7, 1));
+
+  const std::vector<std::uint8_t> pixels(5 * 12);
+  const std::vector<std::int32_t> labels = {5, 6, 7, 8, 9};
+  const auto root = folder / "with:colon";
+  std::filesystem::create_directory(root);
+  write_npy(root / "snow.npy",
+            {"", ElementType::kUint8, {5, 2, 2, 3}, std::as_bytes(std::span(pixels))});
+  write_npy(root / "labels.npy", {"", ElementType::kInt32, {5}, std::as_bytes(std::span(labels))});
+  const ImageSet snow = open_image_set("cifar10-c:" + root.string() + ":snow:2");
+  EXPECT_EQ(snow.name, "snow-2");
+  EXPECT_THAT(snow.class_ids, ElementsAre(6));
+}
+
+TEST(ImageSet, RefusesWhatItDoesNotKnow) {
+  EXPECT_THROW(open_image_set("/no/such/folder"), DataError);
+  EXPECT_THROW(open_image_set("mnist:/tmp"), DataError);
+  for (const char* bad : {"cifar10-c:root", "cifar10-c::", "cifar10-c:r:snow:6",
+                          "cifar10-c:r:snow:x", "cifar10-c:r:hail:1", "cifar10-c::1"}) {
+    EXPECT_THROW(open_image_set(bad), UsageError) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace protogcd

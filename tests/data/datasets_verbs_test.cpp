@@ -1,0 +1,158 @@
+// `protogcd datasets ...` as a user runs it: results, exit codes, and what bad input is answered.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/files.h"
+#include "tests/data/layouts.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using namespace testing;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class DatasetsVerbs : public ::testing::Test {
+ protected:
+  DatasetsVerbs() {
+    put_image(folder_ / "lab/cat/1.png");
+    put_image(folder_ / "lab/dog/2.png", "same");
+    put_image(folder_ / "rest/3.png");
+    put_image(folder_ / "rest/4.png", "same");
+    put_file(folder_ / "truth.csv", "path,label\nrest/3.png,ant\nrest/4.png,dog\n");
+  }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  TemporaryFolder folder_;
+};
+
+TEST_F(DatasetsVerbs, ListNamesEveryKnownDataset) {
+  const auto result = run_protogcd({"datasets", "list", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  std::vector<std::string> names;
+  const auto list = nlohmann::json::parse(result.output);
+  for (const auto& row : list["datasets"]) names.push_back(row["name"]);
+  EXPECT_THAT(names, ElementsAre("cifar10", "cifar100", "imagenet100", "cub", "scars", "aircraft",
+                                 "herbarium19"));
+  EXPECT_THAT(run_protogcd({"datasets", "list"}).output, HasSubstr("CUB_200_2011/"));
+}
+
+TEST_F(DatasetsVerbs, InfoCountsSetsClassesAndDuplicates) {
+  const auto result = run_protogcd({"datasets", "info", "--labelled", at("lab"), "--unlabelled",
+                                    at("rest"), "--truth", at("truth.csv"), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto info = nlohmann::json::parse(result.output);
+  EXPECT_EQ(info["labelled"], 2);
+  EXPECT_EQ(info["unlabelled"], 2);
+  EXPECT_EQ(info["test"], 0);
+  EXPECT_EQ(info["k_old"], 2);
+  EXPECT_EQ(info["k"], 3);
+  EXPECT_EQ(info["classes"][2]["name"], "ant");
+  EXPECT_EQ(info["classes"][1]["unlabelled"], 1);
+  EXPECT_EQ(info["duplicates"].size(), 1u);
+  EXPECT_EQ(info["duplicates"][0].size(), 2u);
+  const auto text = run_protogcd({"datasets", "info", "--images", at("rest")});
+  EXPECT_THAT(text.output, AllOf(HasSubstr("unlabelled  2"), HasSubstr("test        none")));
+}
+
+TEST_F(DatasetsVerbs, SplitWritesPathsRelativeToTheCsv) {
+  std::filesystem::create_directory(folder_ / "out");
+  const std::vector<std::string> command = {
+      "datasets", "split",   "--labelled",    at("lab"), "--unlabelled",
+      at("rest"), "--truth", at("truth.csv"), "--csv",   at("out/split.csv")};
+  ASSERT_EQ(run_protogcd(command).exit_code, 0);
+  const CsvTable table = CsvTable::read(folder_ / "out/split.csv");
+  EXPECT_THAT(table.header(), ElementsAre("path", "label", "class", "known", "set"));
+  ASSERT_EQ(table.rows().size(), 4u);
+  EXPECT_THAT(table.rows()[1].fields,
+              ElementsAre("../lab/dog/2.png", "1", "dog", "old", "labelled"));
+  EXPECT_THAT(table.rows()[2].fields,
+              ElementsAre("../rest/3.png", "2", "ant", "new", "unlabelled"));
+
+  const auto again = run_protogcd(command);
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.errors, AllOf(HasSubstr("out/split.csv"), HasSubstr("--overwrite")));
+  auto forced = command;
+  forced.emplace_back("--overwrite");
+  EXPECT_EQ(run_protogcd(forced).exit_code, 0);
+}
+
+TEST_F(DatasetsVerbs, SplitNamesRecordsOfContainerFiles) {
+  make_cifar10_binary(folder_.path());
+  ASSERT_EQ(run_protogcd({"datasets", "split", "--dataset", "cifar10", "--root", at("."), "--csv",
+                          at("c.csv")})
+                .exit_code,
+            0);
+  const CsvTable table = CsvTable::read(folder_ / "c.csv");
+  ASSERT_EQ(table.rows().size(), 60u);
+  EXPECT_THAT(table.rows()[59].fields,
+              ElementsAre("cifar-10-batches-bin/test_batch.bin#9", "9", "class-09", "new", "test"));
+}
+
+TEST_F(DatasetsVerbs, VerifyPassesGoodDataAndListsProblemsOfBad) {
+  const auto good = run_protogcd({"datasets", "verify", "--images", at("rest")});
+  EXPECT_EQ(good.exit_code, 0) << good.errors;
+  EXPECT_THAT(good.output, HasSubstr("all is there"));
+
+  put_file(folder_ / "rest/broken.jpg", "no image");
+  const auto bad = run_protogcd({"datasets", "verify", "--images", at("rest"), "--json"});
+  EXPECT_EQ(bad.exit_code, 4);
+  const auto report = nlohmann::json::parse(bad.output);
+  EXPECT_EQ(report["ok"], false);
+  EXPECT_THAT(report["problems"][0], HasSubstr("broken.jpg"));
+  EXPECT_THAT(bad.errors, HasSubstr("broken.jpg"));
+
+  const auto missing =
+      run_protogcd({"datasets", "verify", "--dataset", "cub", "--root", at("lab")});
+  EXPECT_EQ(missing.exit_code, 4);
+  EXPECT_THAT(missing.output, HasSubstr("lab/CUB_200_2011/images.txt: no such file"));
+
+  make_cub(folder_.path(), 1);
+  const auto tiny = run_protogcd({"datasets", "verify", "--dataset", "cub", "--root", at(".")});
+  EXPECT_EQ(tiny.exit_code, 4);
+  EXPECT_THAT(tiny.output, HasSubstr("the published CUB-200-2011 has 1498"));
+}
+
+TEST_F(DatasetsVerbs, FlagsThatDoNotFitTogetherAreUsageErrors) {
+  const std::vector<std::vector<std::string>> commands = {
+      {},
+      {"--dataset", "cub"},
+      {"--root", at("lab"), "--images", at("rest")},
+      {"--images", at("rest"), "--labelled", at("lab")},
+      {"--dataset", "nothing", "--root", at("lab")},
+      {"--dataset", "cub", "--root", at("lab"), "--truth", at("truth.csv")}};
+  for (const auto& flags : commands) {
+    std::vector<std::string> command = {"datasets", "info"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    EXPECT_EQ(run_protogcd(command).exit_code, 2) << ::testing::PrintToString(flags);
+  }
+}
+
+TEST_F(DatasetsVerbs, BadInputIsNamedAndNothingIsWritten) {
+  put_image(folder_ / "stray/s.png");
+  put_file(folder_ / "bad.csv", "path,label,split\nlab/cat/1.png,cat,val\n");
+  put_file(folder_ / "cifar-10-batches-bin/data_batch_1.bin", "x");
+  const std::vector<std::tuple<std::vector<std::string>, int, std::string>> cases = {
+      {{"--labelled", at("stray")}, 4, "s.png"},
+      {{"--labelled", at("none")}, 4, "none"},
+      {{"--manifest", at("bad.csv")}, 4, "bad.csv:2"},
+      {{"--manifest", at("none.csv")}, 7, "none.csv"},
+      {{"--images", at("rest"), "--truth", at("bad.csv")}, 4, "bad.csv"},
+      {{"--dataset", "cifar10", "--root", at(".")}, 4, "data_batch_2.bin"},
+      {{"--dataset", "cub", "--root", at("rest")}, 4, "images.txt"}};
+  for (const auto& [flags, exit_code, text] : cases) {
+    std::vector<std::string> command = {"datasets", "split", "--csv", at("out.csv")};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const auto result = run_protogcd(command);
+    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(text));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "out.csv")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace protogcd

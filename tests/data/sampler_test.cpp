@@ -1,0 +1,84 @@
+#include "protogcd/data/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "protogcd/core/error.h"
+
+namespace protogcd {
+namespace {
+
+TEST(Sampler, HalfOfTheDrawsAreLabelledWhateverTheSizes) {
+  const Sampler sampler(100, 9900, 7);
+  constexpr int kDraws = 100'000;
+  int labelled = 0;
+  for (int i = 0; i < kDraws; ++i) labelled += sampler.is_labelled(sampler.draw(0, i)) ? 1 : 0;
+  // Five standard deviations of a fair coin.
+  EXPECT_NEAR(labelled, kDraws / 2, 5 * std::sqrt(kDraws / 4.0));
+}
+
+TEST(Sampler, IsUniformWithinEachSet) {
+  constexpr std::size_t kLabelled = 10, kUnlabelled = 30;
+  constexpr int kDraws = 120'000;
+  const Sampler sampler(kLabelled, kUnlabelled, 3);
+  std::vector<double> counts(kLabelled + kUnlabelled);
+  for (int i = 0; i < kDraws; ++i) ++counts.at(sampler.draw(2, i));
+  double chi_square = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double expected = kDraws / 2.0 / (i < kLabelled ? kLabelled : kUnlabelled);
+    chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  EXPECT_LT(chi_square, 39 + 5 * std::sqrt(2 * 39.0));
+  EXPECT_GT(chi_square, 39 - 4 * std::sqrt(2 * 39.0));
+}
+
+TEST(Sampler, DrawsWithReplacement) {
+  const Sampler sampler(5000, 5000, 1);
+  std::vector<bool> seen(10000);
+  int distinct = 0;
+  for (std::size_t i = 0; i < sampler.draws_per_epoch(); ++i) {
+    const std::size_t sample = sampler.draw(0, i);
+    distinct += seen[sample] ? 0 : 1;
+    seen[sample] = true;
+  }
+  EXPECT_NEAR(distinct, 10000 * (1 - std::exp(-1)), 200);
+}
+
+TEST(Sampler, ADrawDependsOnSeedEpochAndPositionAlone) {
+  const Sampler first(50, 70, 9), second(50, 70, 9), other(50, 70, 10);
+  int same_epoch = 0, same_seed = 0;
+  for (int i = 99; i >= 0; --i) {
+    EXPECT_EQ(first.draw(4, i), second.draw(4, i));
+    same_epoch += first.draw(4, i) == first.draw(5, i) ? 1 : 0;
+    same_seed += first.draw(4, i) == other.draw(4, i) ? 1 : 0;
+  }
+  EXPECT_LT(same_epoch, 20);
+  EXPECT_LT(same_seed, 20);
+}
+
+TEST(Sampler, CountsBatchesAsTheReferenceDoes) {
+  EXPECT_EQ(Sampler(12500, 37500, 0).batches_per_epoch(), 390u);
+  EXPECT_EQ(Sampler(31860, 95255, 0).batches_per_epoch(), 993u);
+  EXPECT_EQ(Sampler(1498, 4496, 0).batches_per_epoch(), 46u);
+  EXPECT_EQ(Sampler(2000, 6144, 0).batches_per_epoch(), 63u);
+  EXPECT_EQ(Sampler(1666, 5001, 0).batches_per_epoch(), 52u);
+  EXPECT_EQ(Sampler(8869, 25356, 0).batches_per_epoch(), 267u);
+  const Sampler tiny(3, 4, 0);
+  EXPECT_EQ(tiny.batch_size(), 7u);
+  EXPECT_EQ(tiny.batches_per_epoch(), 1u);
+}
+
+TEST(Sampler, AnEmptySetIsNeverDrawnFrom) {
+  const Sampler labelled_only(5, 0, 0), unlabelled_only(0, 5, 0);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_LT(labelled_only.draw(0, i), 5u);
+    EXPECT_LT(unlabelled_only.draw(0, i), 5u);
+    EXPECT_FALSE(unlabelled_only.is_labelled(unlabelled_only.draw(0, i)));
+  }
+  EXPECT_THROW(Sampler(0, 0, 0), DataError);
+}
+
+}  // namespace
+}  // namespace protogcd
