@@ -14,6 +14,7 @@ Verb bench_images_verb();
 Verb completion_verb();
 Verb datasets_info_verb();
 Verb datasets_list_verb();
+Verb datasets_make_demo_verb();
 Verb datasets_split_verb();
 Verb datasets_verify_verb();
 Verb info_verb();

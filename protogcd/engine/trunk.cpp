@@ -32,7 +32,8 @@ class PackedLinear {
                               const std::optional<at::Tensor>&, std::string_view,
                               c10::List<std::optional<at::Scalar>>,
                               std::optional<std::string_view>)>();
-    return kLinear.call(x, weight_, bias_, activation, c10::List<std::optional<at::Scalar>>(), "none");
+    return kLinear.call(x, weight_, bias_, activation, c10::List<std::optional<at::Scalar>>(),
+                        "none");
   }
 
   at::Tensor run_and_add(const at::Tensor& x, const at::Tensor& residual) const {
