@@ -102,6 +102,10 @@ void print_summary(const Dataset& dataset, const DuplicateReport& duplicates) {
              dataset.classes.size() - dataset.old_classes);
   fmt::print("  {:11} {} copies in {} groups\n", "duplicates", duplicates.extra_files(),
              duplicates.groups.size());
+  if (!duplicates.unreadable.empty()) {
+    fmt::print("  {:11} {} files, the first: {}\n", "unreadable", duplicates.unreadable.size(),
+               duplicates.unreadable.front());
+  }
   if (dataset.classes.empty()) return;
   fmt::print("\n{:>5}  {:5} {:>9} {:>11} {:>6}  {}\n", "label", "known", "labelled", "unlabelled",
              "test", "class");
@@ -118,6 +122,7 @@ void show_info(Session& session, const DataOptions& options) {
   if (session.json()) {
     nlohmann::json summary = describe(dataset);
     summary["duplicates"] = duplicate_groups(dataset, duplicates);
+    summary["unreadable"] = duplicates.unreadable;
     session.print_json(summary);
     return;
   }

@@ -59,10 +59,12 @@ class Finder {
     for (std::size_t i = 0; i < dataset_.samples.size(); ++i) {
       if (dataset_.sources.is_record(dataset_.samples[i].source)) continue;
       struct stat status {};
-      if (::stat(path(i).c_str(), &status) == 0) {
-        files.push_back({static_cast<std::uint64_t>(status.st_size), i});
-      } else {
+      if (::stat(path(i).c_str(), &status) != 0) {
         report_.unreadable.push_back(fmt::format("{}: {}", path(i), std::strerror(errno)));
+      } else if (!S_ISREG(status.st_mode)) {
+        report_.unreadable.push_back(fmt::format("{}: not a regular file", path(i)));
+      } else {
+        files.push_back({static_cast<std::uint64_t>(status.st_size), i});
       }
     }
     std::ranges::stable_sort(files, {}, &Sized::size);

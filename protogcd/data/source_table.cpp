@@ -75,8 +75,6 @@ CsvPaths::CsvPaths(const std::filesystem::path& csv_file) {
   std::error_code error;
   base_ = std::filesystem::weakly_canonical(folder, error);
   if (error) base_ = folder;
-  // ".." of a linked folder leads to the parent of its target, so plain text will not do there.
-  through_links_ = base_ != folder;
 }
 
 std::string CsvPaths::operator()(const SourceTable& sources, std::size_t source) {
@@ -88,9 +86,7 @@ std::string CsvPaths::operator()(const SourceTable& sources, std::size_t source)
   if (place >= places_.size()) places_.resize(sources.place_count());
   std::string& relative = places_[place];
   if (relative.empty()) {
-    std::filesystem::path target = comparable_path(sources.place_path(place));
-    std::error_code error;
-    if (through_links_) target = std::filesystem::weakly_canonical(target, error);
+    const std::filesystem::path target = comparable_path(sources.place_path(place));
     const auto shorter = target.lexically_relative(base_);
     relative = shorter.empty() ? target.generic_string() : shorter.generic_string();
   }

@@ -66,8 +66,7 @@ class CsvPaths {
   std::string operator()(const SourceTable& sources, std::size_t source);
 
  private:
-  std::filesystem::path base_;
-  bool through_links_;  ///< the CSV's folder is reached by a symbolic link
+  std::filesystem::path base_;  ///< links resolved: ".." of a linked folder is its target's parent
   const SourceTable* table_ = nullptr;
   std::vector<std::string> places_;  ///< the relative form of each place, made when first needed
 };

@@ -88,6 +88,60 @@ ManifestColumns manifest_columns(const CsvTable& table) {
           table.find_column("truth")};
 }
 
+/// What a row says of its image; labels and truths are numbers of `numbers`.
+Sample sample_of(const CsvTable& table, const CsvRow& row, const ManifestColumns& columns,
+                 ClassNumbers& numbers) {
+  const auto fail = [&](const std::string& reason) {
+    throw DataError(fmt::format("{}: {}", table.where(row), reason));
+  };
+  const auto number_of = [&](const std::string& name) {
+    return name.empty() ? kNoClass : numbers(name);
+  };
+  const std::string& path = row.fields[columns.path];
+  const std::string split = columns.split ? row.fields[*columns.split] : "";
+  const std::int32_t label = number_of(row.fields[columns.label]);
+  const std::int32_t truth = columns.truth ? number_of(row.fields[*columns.truth]) : kNoClass;
+  if (path.empty() || path.ends_with('/')) fail(fmt::format("'{}' is not a file's path", path));
+  if (path.find('\0') != std::string::npos) fail("a path with a zero byte");
+  if (!split.empty() && split != "train" && split != "test") {
+    fail(fmt::format("split is '{}', expected train or test", split));
+  }
+  if (label >= 0 && truth >= 0 && label != truth) {
+    fail(fmt::format("label '{}' and truth '{}' differ", row.fields[columns.label],
+                     row.fields[*columns.truth]));
+  }
+  const bool test = split == "test";
+  return {.label = test ? kNoClass : label,
+          .truth = label >= 0 ? label : truth,
+          .set = test         ? SampleSet::kTest
+                 : label >= 0 ? SampleSet::kLabelled
+                              : SampleSet::kUnlabelled};
+}
+
+/// Refuses a path that two rows give. Sources are in the order of the rows. Equal paths are
+/// neighbours once sorted by hash, so no set of a million strings is needed.
+void refuse_repeated_paths(const Dataset& dataset, const CsvTable& table,
+                           const ManifestColumns& columns) {
+  std::vector<std::pair<std::size_t, std::size_t>> hashes;
+  const auto normal_path = [&](std::size_t source) {
+    return fs::path(dataset.sources.path(source)).lexically_normal().string();
+  };
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    hashes.push_back({std::hash<std::string>()(normal_path(i)), i});
+  }
+  std::ranges::sort(hashes);
+  for (std::size_t i = 1; i < hashes.size(); ++i) {
+    if (hashes[i].first != hashes[i - 1].first ||
+        normal_path(hashes[i].second) != normal_path(hashes[i - 1].second)) {
+      continue;
+    }
+    const auto &first = table.rows()[hashes[i - 1].second],
+               &second = table.rows()[hashes[i].second];
+    throw DataError(fmt::format("{}: '{}' was listed before, in line {}", table.where(second),
+                                second.fields[columns.path], first.line));
+  }
+}
+
 /// Sample numbers by path, for a million paths without a second copy of each: hashes, checked by
 /// comparing the path itself.
 class PathIndex {
@@ -178,55 +232,13 @@ Dataset parse_manifest(std::string_view text, const std::string& name, const fs:
   Dataset dataset;
   dataset.name = name;
   ClassNumbers numbers;
-  const auto number_of = [&](const std::string& label) {
-    return label.empty() ? kNoClass : numbers(label);
-  };
   for (const auto& row : table.rows()) {
-    const auto fail = [&](const std::string& reason) {
-      throw DataError(fmt::format("{}: {}", table.where(row), reason));
-    };
-    const std::string& path = row.fields[columns.path];
-    const std::string split = columns.split ? row.fields[*columns.split] : "";
-    const std::int32_t label = number_of(row.fields[columns.label]);
-    const std::int32_t truth = columns.truth ? number_of(row.fields[*columns.truth]) : kNoClass;
-    if (path.empty() || path.ends_with('/')) fail(fmt::format("'{}' is not a file's path", path));
-    if (path.find('\0') != std::string::npos) fail("a path with a zero byte");
-    if (!split.empty() && split != "train" && split != "test") {
-      fail(fmt::format("split is '{}', expected train or test", split));
-    }
-    if (label >= 0 && truth >= 0 && label != truth) {
-      fail(fmt::format("label '{}' and truth '{}' differ", row.fields[columns.label],
-                       row.fields[*columns.truth]));
-    }
-    const bool test = split == "test";
-    Sample sample{.source = dataset.sources.add_path(folder / path),
-                  .label = test ? kNoClass : label,
-                  .truth = label >= 0 ? label : truth,
-                  .set = test         ? SampleSet::kTest
-                         : label >= 0 ? SampleSet::kLabelled
-                                      : SampleSet::kUnlabelled};
+    Sample sample = sample_of(table, row, columns, numbers);
+    sample.source = dataset.sources.add_path(folder / row.fields[columns.path]);
     dataset.samples.push_back(sample);
   }
   if (dataset.samples.empty()) throw DataError(fmt::format("{}: lists no images", name));
-  // Equal paths: neighbours once sorted by hash, so no set of a million strings is needed.
-  std::vector<std::pair<std::size_t, std::size_t>> hashes;
-  const auto normal_path = [&](std::size_t source) {
-    return fs::path(dataset.sources.path(source)).lexically_normal().string();
-  };
-  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
-    hashes.push_back({std::hash<std::string>()(normal_path(i)), i});
-  }
-  std::ranges::sort(hashes);
-  for (std::size_t i = 1; i < hashes.size(); ++i) {
-    if (hashes[i].first != hashes[i - 1].first ||
-        normal_path(hashes[i].second) != normal_path(hashes[i - 1].second)) {
-      continue;
-    }
-    const auto &first = table.rows()[hashes[i - 1].second],
-               &second = table.rows()[hashes[i].second];
-    throw DataError(fmt::format("{}: '{}' was listed before, in line {}", table.where(second),
-                                second.fields[columns.path], first.line));
-  }
+  refuse_repeated_paths(dataset, table, columns);
   number_classes(dataset, numbers.names());
   dataset.order_by_set();
   return dataset;
@@ -253,7 +265,10 @@ void apply_truth(Dataset& dataset, const fs::path& file, std::span<const fs::pat
   const PathIndex index(dataset);
   ClassNumbers numbers;
   for (const auto& name : dataset.classes) numbers(name);
-  std::vector<fs::path> folders = {file.parent_path()};
+  // Once as written and once with links resolved, as ".." differs between the two.
+  std::error_code error;
+  std::vector<fs::path> folders = {file.parent_path(),
+                                   fs::weakly_canonical(fs::absolute(file), error).parent_path()};
   folders.insert(folders.end(), roots.begin(), roots.end());
   std::size_t matched = 0, unmatched = 0;
   std::string example;

@@ -21,7 +21,8 @@ constexpr std::size_t kMostListed = 100;  // a wrong --root would otherwise list
 
 /// What is wrong with a file, or nothing.
 std::string file_problem(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Not blocking: a manifest may name a pipe, which would wait for a writer for ever.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fmt::format("{}: cannot open: {}", path, std::strerror(errno));
   std::array<char, 16> head{};
   const ssize_t count = ::read(descriptor, head.data(), head.size());

@@ -1,6 +1,7 @@
 // Duplicates, verification, skipped files and image sets.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <thread>
 
@@ -57,6 +58,16 @@ TEST(Verify, FindsMissingEmptyAndForeignFiles) {
                           AllOf(HasSubstr("text.png"), HasSubstr("does not begin like")),
                           AllOf(HasSubstr("missing.png"), HasSubstr("No such file"))));
   EXPECT_THAT(check.notes, Contains("test set: none"));
+}
+
+TEST(Verify, APipeNeitherHangsNorCounts) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe.png").c_str(), 0600), 0);
+  put_image(folder / "good.png");
+  put_file(folder / "m.csv", "path,label\npipe.png,\ngood.png,\n");
+  const Dataset dataset = load_manifest(folder / "m.csv");
+  EXPECT_THAT(check_dataset(dataset, false).problems, ElementsAre(HasSubstr("pipe.png")));
+  EXPECT_THAT(find_duplicates(dataset).unreadable, ElementsAre(HasSubstr("pipe.png")));
 }
 
 TEST(Verify, EqualFilesUnderDifferentClassesAreAProblem) {

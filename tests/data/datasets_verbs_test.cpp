@@ -1,4 +1,5 @@
 // `protogcd datasets ...` as a user runs it: results, exit codes, and what bad input is answered.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -79,6 +80,25 @@ TEST_F(DatasetsVerbs, SplitWritesPathsRelativeToTheCsv) {
   auto forced = command;
   forced.emplace_back("--overwrite");
   EXPECT_EQ(run_protogcd(forced).exit_code, 0);
+}
+
+TEST_F(DatasetsVerbs, AMillionImagesAreSplitWithinAGigabyte) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve more address space than the limit of this test";
+#endif
+  std::string manifest = "path,label,truth\n../lab/cat/1.png,cat,\n";
+  for (int i = 1; i < 1'000'000; ++i) {
+    manifest += fmt::format("camera-{:03}/2024/image-{:07}.jpg,{},species-{:03}\n", i % 1000, i,
+                            i % 4 == 0 ? fmt::format("species-{:03}", i % 1000) : "", i % 1000);
+  }
+  put_file(folder_ / "many/m.csv", manifest);
+  const auto result = run_command({"sh", "-c", "ulimit -v 1000000; exec \"$@\"", "sh",
+                                   protogcd_path(), "datasets", "split", "--manifest",
+                                   at("many/m.csv"), "--csv", at("many/split.csv"), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto summary = nlohmann::json::parse(result.output);
+  EXPECT_EQ(summary["labelled"], 250'000);
+  EXPECT_EQ(summary["unlabelled"], 750'000);
 }
 
 TEST_F(DatasetsVerbs, SplitNamesRecordsOfContainerFiles) {

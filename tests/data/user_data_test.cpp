@@ -148,6 +148,13 @@ TEST_F(Truth, PathsMayBeRelativeToTheImagesAndStrayRowsAreReported) {
   EXPECT_THAT(dataset.warnings, ElementsAre(AllOf(HasSubstr("1 rows"), HasSubstr("nowhere.png"))));
 }
 
+TEST_F(Truth, OfALinkedFolderIsFoundToo) {
+  std::filesystem::create_directories(folder_ / "far/away");
+  std::filesystem::create_directory_symlink(folder_ / "far/away", folder_ / "t");
+  const Dataset dataset = with_truth("path,label\n../../rest/2.png,ant\n");
+  EXPECT_THAT(dataset.classes, ElementsAre("cat", "ant"));
+}
+
 TEST_F(Truth, RefusesContradictionsAndFilesThatDoNotBelong) {
   EXPECT_THAT(message_of([&] { with_truth("path,label\na.png,x\n"); }), HasSubstr("none of its 1"));
   EXPECT_THAT(message_of([&] { with_truth("path,label\n2.png,x\n../rest/2.png,y\n"); }),
