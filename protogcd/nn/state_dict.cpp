@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/pth_file.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
 
@@ -67,9 +68,15 @@ TensorEntry entry_of(const std::string& name, const at::Tensor& tensor) {
 }
 
 StateDict load_state_dict(const std::filesystem::path& path) {
-  const auto file = std::make_shared<SafetensorsFile>(path);
   StateDict state{.origin = path.string(), .tensors = {}};
-  for (const auto& entry : file->entries()) state.tensors[entry.name] = tensor_of(entry, file);
+  const auto take = [&](const auto& file) {
+    for (const auto& entry : file->entries()) state.tensors[entry.name] = tensor_of(entry, file);
+  };
+  if (PthFile::looks_like_one(MappedFile(path).bytes())) {
+    take(std::make_shared<PthFile>(path));
+  } else {
+    take(std::make_shared<SafetensorsFile>(path));
+  }
   return state;
 }
 

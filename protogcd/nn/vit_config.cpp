@@ -79,7 +79,8 @@ const VitPreset* find_vit_preset(std::string_view name) {
   return found == presets().end() ? nullptr : &*found;
 }
 
-VitConfig infer_vit_config(const StateDict& state, std::optional<std::int64_t> heads) {
+VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64_t> heads) {
+  const StateDict& state = release.state;
   constexpr std::int64_t kUsualHeadWidth = 64;
   VitConfig config;
   const at::Tensor& patches = needed(state, "patch_embed.proj.weight", 4);  // [D, 3, P, P]
@@ -110,7 +111,20 @@ VitConfig infer_vit_config(const StateDict& state, std::optional<std::int64_t> h
     throw ModelFileError(fmt::format("{}: pos_embed has {} rows, which is no square of patches",
                                      state.origin, positions));
   }
-  if (config.registers > 0) config.position_rule = PositionRule::kAntialias;
+  switch (release.style) {
+    case NamingStyle::kHuggingFaceVit:
+      config.position_rule = PositionRule::kSize;
+      config.epsilon = 1e-12;
+      break;
+    case NamingStyle::kHuggingFaceDinov2:
+      config.position_rule = config.registers > 0 ? PositionRule::kAntialias : PositionRule::kSize;
+      break;
+    case NamingStyle::kTimm:
+      config.position_rule = PositionRule::kAntialias;
+      break;
+    case NamingStyle::kDino:
+      if (config.registers > 0) config.position_rule = PositionRule::kAntialias;
+  }
   return config;
 }
 

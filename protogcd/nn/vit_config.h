@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "protogcd/nn/state_dict.h"
+#include "protogcd/nn/vit_names.h"
 
 namespace protogcd {
 
@@ -61,9 +62,10 @@ std::span<const VitPreset> vit_presets();
 /// nullptr if there is no preset of that name.
 const VitPreset* find_vit_preset(std::string_view name);
 
-/// Geometry read from the tensors themselves (names as vit_names.h gives them). The number of heads
-/// is not stored anywhere: 64 channels a head, as in every public release, unless given.
-VitConfig infer_vit_config(const StateDict& state, std::optional<std::int64_t> heads = {});
+/// Geometry read from the tensors themselves; whose names they had settles what tensors do not tell
+/// (epsilon, how positions are interpolated). The number of heads is not stored anywhere: 64
+/// channels a head, as in every public release, unless given.
+VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64_t> heads = {});
 
 /// Every tensor a ViT of this geometry needs.
 std::vector<ExpectedTensor> vit_tensors(const VitConfig& config);

@@ -45,7 +45,8 @@ StateDict without_wrapper(const StateDict& state) {
 
 NamingStyle style_of(const StateDict& state) {
   if (state.find("embeddings.cls_token") != nullptr) {
-    const bool plain = state.find("encoder.layer.0.layernorm_before.weight") != nullptr;
+    const bool plain = state.find("encoder.layer.0.layernorm_before.weight") != nullptr ||
+                       state.find("layers.0.layernorm_before.weight") != nullptr;
     return plain ? NamingStyle::kHuggingFaceVit : NamingStyle::kHuggingFaceDinov2;
   }
   const bool timm = state.find("reg_token") != nullptr || state.find("head.weight") != nullptr;
@@ -62,10 +63,13 @@ constexpr Renaming kHuggingFaceNames[] = {
     {R"(^embeddings\.position_embeddings$)", "pos_embed"},
     {R"(^embeddings\.(cls_token|mask_token|register_tokens)$)", "$1"},
     {R"(^layernorm\.)", "norm."},
-    {R"(^encoder\.layer\.(\d+)\.)", "blocks.$1."},
+    {R"(^(encoder\.layer|layers)\.(\d+)\.)", "blocks.$2."},
     {R"(^(blocks\.\d+)\.layernorm_before\.)", "$1.norm1."},
     {R"(^(blocks\.\d+)\.layernorm_after\.)", "$1.norm2."},
-    {R"(^(blocks\.\d+)\.attention\.output\.dense\.)", "$1.attn.proj."},
+    {R"(^(blocks\.\d+)\.attention\.(output\.dense|o_proj)\.)", "$1.attn.proj."},
+    {R"(^(blocks\.\d+)\.attention\.(attention\.query|q_proj)\.)", "$1.attn.q."},
+    {R"(^(blocks\.\d+)\.attention\.(attention\.key|k_proj)\.)", "$1.attn.k."},
+    {R"(^(blocks\.\d+)\.attention\.(attention\.value|v_proj)\.)", "$1.attn.v."},
     {R"(^(blocks\.\d+)\.intermediate\.dense\.)", "$1.mlp.fc1."},
     {R"(^(blocks\.\d+)\.output\.dense\.)", "$1.mlp.fc2."},
     {R"(^(blocks\.\d+)\.mlp\.weights_in\.)", "$1.mlp.w12."},
@@ -97,23 +101,16 @@ StateDict renamed(const StateDict& state, std::span<const Renaming> renamings) {
 /// Hugging Face keeps queries, keys and values apart; the releases keep them in one matrix, in that
 /// order.
 void join_qkv(StateDict& state) {
-  for (std::int64_t i = 0;; ++i) {
-    const std::string block = fmt::format("blocks.{}.", i);
-    bool joined = false;
+  for (std::int64_t i = 0; state.find(fmt::format("blocks.{}.attn.q.weight", i)) != nullptr; ++i) {
     for (const char* kind : {"weight", "bias"}) {
       std::vector<at::Tensor> parts;
-      for (const char* part : {"query", "key", "value"}) {
-        const auto name = fmt::format("{}attention.attention.{}.{}", block, part, kind);
-        if (const at::Tensor* tensor = state.find(name)) parts.push_back(*tensor);
+      for (const char part : {'q', 'k', 'v'}) {
+        auto node = state.tensors.extract(fmt::format("blocks.{}.attn.{}.{}", i, part, kind));
+        if (!node.empty()) parts.push_back(node.mapped());
       }
-      if (parts.size() != 3) continue;
-      for (const char* part : {"query", "key", "value"}) {
-        state.tensors.erase(fmt::format("{}attention.attention.{}.{}", block, part, kind));
-      }
-      state.tensors[fmt::format("{}attn.qkv.{}", block, kind)] = at::cat(parts, 0);
-      joined = true;
+      if (!parts.empty())
+        state.tensors[fmt::format("blocks.{}.attn.qkv.{}", i, kind)] = at::cat(parts, 0);
     }
-    if (!joined) return;
   }
 }
 
@@ -145,18 +142,17 @@ std::string_view naming_style_name(NamingStyle style) {
   return kNames[static_cast<std::size_t>(style)];
 }
 
-StateDict with_release_names(const StateDict& state, NamingStyle* style) {
+ReleaseState with_release_names(const StateDict& state) {
   StateDict result = without_wrapper(state);
-  const NamingStyle found = style_of(result);
-  if (found == NamingStyle::kHuggingFaceVit || found == NamingStyle::kHuggingFaceDinov2) {
+  const NamingStyle style = style_of(result);
+  if (style == NamingStyle::kHuggingFaceVit || style == NamingStyle::kHuggingFaceDinov2) {
     result = renamed(result, kHuggingFaceNames);
     join_qkv(result);
   } else {
     result = renamed(result, kReleaseNames);
     rename_packed_gates(result);
   }
-  if (style != nullptr) *style = found;
-  return result;
+  return {std::move(result), style};
 }
 
 }  // namespace protogcd

@@ -11,8 +11,14 @@ enum class NamingStyle { kDino, kTimm, kHuggingFaceVit, kHuggingFaceDinov2 };
 
 std::string_view naming_style_name(NamingStyle style);
 
+/// Tensors under the releases' names, and whose names they had.
+struct ReleaseState {
+  StateDict state;
+  NamingStyle style = NamingStyle::kDino;
+};
+
 /// Strips wrappers (module., backbone., teacher., ...), translates timm's and Hugging Face's names,
 /// joins separate q/k/v into qkv. Names it does not know stay as they are.
-StateDict with_release_names(const StateDict& state, NamingStyle* style = nullptr);
+ReleaseState with_release_names(const StateDict& state);
 
 }  // namespace protogcd

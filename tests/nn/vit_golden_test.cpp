@@ -13,11 +13,11 @@ namespace {
 struct GoldenVit {
   explicit GoldenVit(const std::string& name) {
     state = load_state_dict(testing::golden_folder() / (name + ".safetensors"));
-    const StateDict model = with_release_names(state);
+    const ReleaseState model = with_release_names(state);
     const auto settings = testing::golden_json().at(name);
     config = infer_vit_config(model, settings.at("heads").get<std::int64_t>());
-    vit64 = std::make_unique<Vit>(config, model, at::kDouble);
-    vit32 = std::make_unique<Vit>(config, model, at::kFloat);
+    vit64 = std::make_unique<Vit>(config, model.state, at::kDouble);
+    vit32 = std::make_unique<Vit>(config, model.state, at::kFloat);
   }
 
   const at::Tensor& at(const std::string& name) const { return state.tensors.at(name); }

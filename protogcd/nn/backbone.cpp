@@ -1,0 +1,54 @@
+#include "protogcd/nn/backbone.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view release_page(std::string_view preset) {
+  return preset.starts_with("dinov2") ? "the DINOv2 release (facebookresearch/dinov2 on GitHub)"
+                                      : "the DINO release (facebookresearch/dino on GitHub)";
+}
+
+/// The preset's file under its public name, or the same converted to safetensors.
+fs::path preset_file(const VitPreset& preset, const fs::path& folder) {
+  const fs::path published = folder / preset.file_name;
+  const fs::path converted = fs::path(published).replace_extension(".safetensors");
+  for (const auto& candidate : {converted, published}) {
+    if (fs::exists(candidate)) return candidate;
+  }
+  throw ModelFileError(
+      fmt::format("backbone '{}': no file '{}'", preset.name, published.string()),
+      fmt::format("get {} from {} and put it into '{}', or name that folder with --weights-dir",
+                  preset.file_name, release_page(preset.name), folder.string()));
+}
+
+}  // namespace
+
+Backbone load_backbone(const BackboneChoice& choice) {
+  const VitPreset* preset = find_vit_preset(choice.backbone);
+  if (preset == nullptr && !fs::exists(choice.backbone)) {
+    std::vector<std::string> names;
+    for (const auto& known : vit_presets()) names.emplace_back(known.name);
+    throw UsageError(fmt::format("--backbone: '{}' is neither a file nor a preset{}",
+                                 choice.backbone, did_you_mean(choice.backbone, names)),
+                     fmt::format("presets: {}", join(names, ", ")));
+  }
+  const fs::path file =
+      preset != nullptr ? preset_file(*preset, choice.weights_dir) : fs::path(choice.backbone);
+  const ReleaseState release = with_release_names(load_state_dict(file));
+  VitConfig config = preset != nullptr ? preset->config : infer_vit_config(release, choice.heads);
+  Vit vit(config, release.state);
+  return {file, preset != nullptr ? std::string(preset->name) : "", config,
+          preset != nullptr ? preset->preprocessing : Preprocessing{}, std::move(vit)};
+}
+
+}  // namespace protogcd
