@@ -232,7 +232,7 @@ bool JpegReader::read_window(const ImageBox& wanted, PartialImage& output) {
 }  // namespace
 
 MaybeBad decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& options,
-                     const WantedBox* wanted, PartialImage& output) {
+                     [[maybe_unused]] const WantedBox* wanted, PartialImage& output) {
   JpegReader reader;
   if (!reader.created) return reader.bad();
   auto& info = reader.info;

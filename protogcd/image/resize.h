@@ -1,5 +1,7 @@
 // Pillow's bicubic resize, bit for bit, and the sizes and windows of the published preprocessing:
 // short side to 256, then a crop of 224 (Resize and CenterCrop or RandomCrop of torchvision).
+// Rows are resized first, then columns, as every Pillow up to 12 does (published results come from
+// those). Pillow 13 takes the columns of tall images first; values of photos then differ by 1 or 2.
 #pragma once
 
 #include <optional>
@@ -23,8 +25,9 @@ struct ViewSize {
 /// A resized image beyond this is refused: an image of 1x20000 would become 256x5120000.
 constexpr std::int64_t kMaxResizedPixels = std::int64_t{1} << 26;
 
-/// short x (short_side * long / short, rounded down), as torchvision does; the same size if the
-/// short side fits already. Nothing where the long side exceeds what an int can count.
+/// The long side becomes short_side * long / short, rounded down, as in torchvision; an image whose
+/// short side fits already keeps its size. Nothing where the long side exceeds what an int can
+/// count.
 std::optional<ImageSize> size_with_short_side(ImageSize size, int short_side);
 
 /// The window of a centre crop; an offset of half a pixel is rounded to the even one. Throws
@@ -52,7 +55,6 @@ class Resizer {
               const ImageBox& crop, Image& output);
 
  private:
-  struct Pass;
   void resize_rows(const Image& source, const ImageBox& held, int first_row, int row_count);
 
   ResampleKernel kernel_;

@@ -43,6 +43,27 @@ TEST(Resize, MatchesPillowOnASmallRamp) {
   }
 }
 
+// Ground truth of Pillow 9.5 and 12.0; Pillow 13 resizes such images in the other order.
+TEST(Resize, TallImagesAreResizedAlongRowsFirst) {
+  Image image(24, 96);
+  for (int y = 0; y < 96; ++y) {
+    for (int x = 0; x < 24; ++x) {
+      std::uint8_t* pixel = image.at(x, y);
+      pixel[0] = static_cast<std::uint8_t>(37 * x + 91 * y + 13 * x * y);
+      pixel[1] = static_cast<std::uint8_t>(x * x + 7 * y);
+      pixel[2] = static_cast<std::uint8_t>(200 * ((x / 3 + y / 5) % 2));
+    }
+  }
+  const Image resized = resize_bicubic(image, {20, 80});
+  std::int64_t sum = 0, weighted = 0;
+  for (std::size_t i = 0; i < resized.pixels.size(); ++i) {
+    sum += resized.pixels[i];
+    weighted += static_cast<std::int64_t>(resized.pixels[i] * (i % 1009));
+  }
+  EXPECT_EQ(sum, 568932);
+  EXPECT_EQ(weighted, 274540908);
+}
+
 TEST(Resize, EveryKernelEqualsThePlainOneOnRandomShapes) {
   const auto kernels = available_resample_kernels();
   RandomStream stream({.seed = 7});
