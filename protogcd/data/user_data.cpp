@@ -297,8 +297,9 @@ void apply_truth(Dataset& dataset, const fs::path& file, std::span<const fs::pat
                                 file.string(), table.rows().size()),
                     "paths are relative to the file's folder or to the folder of the images");
   }
+  // One truth file may serve several sets of images: worth knowing, but nothing amiss.
   if (unmatched > 0) {
-    dataset.warnings.push_back(
+    dataset.notes.push_back(
         fmt::format("{}: {} rows match no image of the dataset, the first: {}", file.string(),
                     unmatched, example));
   }

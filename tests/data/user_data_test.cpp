@@ -145,7 +145,7 @@ TEST_F(Truth, NumbersNewClassesAfterOldOnes) {
 TEST_F(Truth, PathsMayBeRelativeToTheImagesAndStrayRowsAreReported) {
   const Dataset dataset = with_truth("path,label\ndeep/3.png,ant\nnowhere.png,ant\n");
   EXPECT_EQ(describe(dataset), "1.png:0/0:labelled 2.png:-1/-1:unlabelled 3.png:-1/1:unlabelled ");
-  EXPECT_THAT(dataset.warnings, ElementsAre(AllOf(HasSubstr("1 rows"), HasSubstr("nowhere.png"))));
+  EXPECT_THAT(dataset.notes, ElementsAre(AllOf(HasSubstr("1 rows"), HasSubstr("nowhere.png"))));
 }
 
 TEST_F(Truth, OfALinkedFolderIsFoundToo) {

@@ -111,10 +111,11 @@ DemoSummary write_demo_dataset(const DemoOptions& options, const Context& contex
   const auto size = static_cast<int>(options.size);
   const Plan plan = plan_dataset(static_cast<std::uint64_t>(options.per_class), context.seed);
 
-  fs::path partial = options.out.lexically_normal();
-  if (!partial.has_filename()) partial = partial.parent_path();
-  const fs::path target = partial;
-  partial += ".partial";
+  fs::path target = options.out.lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();
+  // A name nobody would give a folder of their own: what an interrupted call left there is removed.
+  const fs::path partial =
+      target.parent_path() / fmt::format(".{}.protogcd-partial", target.filename().string());
   fs::remove_all(partial);
   create_folders(partial);
   std::vector<PlannedImage> images = plan.labelled;
