@@ -3,9 +3,14 @@
 namespace protogcd::cli {
 
 std::vector<Verb> all_verbs() {
-  return {datasets_list_verb(),  datasets_info_verb(),      datasets_verify_verb(),
-          datasets_split_verb(), datasets_make_demo_verb(), bench_images_verb(),
-          info_verb(),           completion_verb()};
+  return {
+      datasets_list_verb(),  datasets_info_verb(),      datasets_verify_verb(),
+      datasets_split_verb(), datasets_make_demo_verb(), bench_images_verb(),
+#ifdef PROTOGCD_WITH_TORCH
+      bench_backbone_verb(),
+#endif
+      info_verb(),           completion_verb(),
+  };
 }
 
 }  // namespace protogcd::cli

@@ -10,6 +10,7 @@ namespace protogcd::cli {
 std::vector<Verb> all_verbs();
 
 // One file each: verb_<name>.cpp.
+Verb bench_backbone_verb();
 Verb bench_images_verb();
 Verb completion_verb();
 Verb datasets_info_verb();
