@@ -23,8 +23,12 @@ if(MOLD_PROGRAM AND NOT PROTOGCD_FUZZ)
   target_link_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:-fuse-ld=mold>)
 endif()
 target_compile_options(protogcd_settings INTERFACE
-  $<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wcast-align;-Woverloaded-virtual>
-  $<$<BOOL:${PROTOGCD_WERROR}>:$<BUILD_INTERFACE:-Werror>>)
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wcast-align;-Woverloaded-virtual>>
+  $<$<BOOL:${PROTOGCD_WERROR}>:$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Werror>>>)
+# GCC 13's warning is wrong about functions that take a temporary and return a reference to something else.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  target_compile_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>>)
+endif()
 if(PROTOGCD_SANITIZE)
   set(sanitizer_flags -fsanitize=${PROTOGCD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_compile_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:${sanitizer_flags}>)

@@ -1,118 +1,108 @@
 #include "protogcd/engine/trunk.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "protogcd/core/error.h"
+#include "protogcd/engine/frozen_blocks.h"
 
 namespace protogcd {
 namespace {
 
-/// A linear layer in oneDNN's own weight layout, with bias, GELU or a residual sum fused into the
-/// product. libtorch has these operations for its compiler; they are reached through the
-/// dispatcher.
-class PackedLinear {
+class PlainBlocks : public FrozenBlocks {
  public:
-  explicit PackedLinear(const LinearWeights& linear) : bias_(linear.bias) {
-    static const auto kReorder =
-        c10::Dispatcher::singleton()
-            .findSchemaOrThrow("mkldnn::_reorder_linear_weight", "")
-            .typed<at::Tensor(const at::Tensor&, std::optional<std::int64_t>)>();
-    weight_ = kReorder.call(linear.weight, std::nullopt);
-  }
+  explicit PlainBlocks(const Vit& vit) : vit_(vit) {}
 
-  at::Tensor run(const at::Tensor& x, std::string_view activation = "none") const {
-    static const auto kLinear =
-        c10::Dispatcher::singleton()
-            .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
-            .typed<at::Tensor(const at::Tensor&, const at::Tensor&,
-                              const std::optional<at::Tensor>&, std::string_view,
-                              c10::List<std::optional<at::Scalar>>,
-                              std::optional<std::string_view>)>();
-    return kLinear.call(x, weight_, bias_, activation, c10::List<std::optional<at::Scalar>>(),
-                        "none");
-  }
-
-  at::Tensor run_and_add(const at::Tensor& x, const at::Tensor& residual) const {
-    static const auto kLinear =
-        c10::Dispatcher::singleton()
-            .findSchemaOrThrow("mkldnn::_linear_pointwise", "binary")
-            .typed<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                              const std::optional<at::Tensor>&, std::string_view)>();
-    return kLinear.call(x, residual, weight_, bias_, "add");
+  TrunkTokens run(at::Tensor tokens) const override {
+    for (std::int64_t i = 0; i + 1 < vit_.config().depth; ++i) tokens = vit_.block(i, tokens);
+    return split_tokens(tokens, vit_.config().epsilon);
   }
 
  private:
-  at::Tensor weight_;
-  at::Tensor bias_;
+  Vit vit_;
 };
 
-/// Layer scale is a factor on the output channels of the branch's last matrix: it goes into that
-/// matrix for good.
-LinearWeights with_scale(const LinearWeights& linear, const at::Tensor& scale) {
-  if (!scale.defined()) return linear;
-  return {linear.weight * scale.unsqueeze(1), linear.bias * scale};
+std::unique_ptr<FrozenBlocks> choose_blocks(const Vit& vit, at::ScalarType type,
+                                            at::Device device) {
+  if (device.is_cuda() && type == at::kBFloat16) {
+    if (auto fused = make_fused_cuda_blocks(vit)) return fused;
+  }
+  const bool can_pack =
+      device.is_cpu() && (type == at::kFloat || type == at::kBFloat16) && at::hasMKLDNN();
+  return can_pack ? make_packed_blocks(vit) : make_plain_blocks(vit);
 }
 
-/// A frozen block with its matrices packed for oneDNN (CPU, bfloat16 or float32).
-class PackedBlock {
+/// Patches as rows of one matrix product, which both CPU and GPU do faster than a convolution.
+class Embedding {
  public:
-  PackedBlock(const BlockWeights& block, const VitConfig& config)
-      : config_(config),
-        norm1_(block.norm1),
-        norm2_(block.norm2),
-        qkv_(block.qkv),
-        projection_(with_scale(block.projection, block.scale1)),
-        in_(block.in),
-        out_(with_scale(block.out, block.scale2)) {}
+  explicit Embedding(const Vit& vit) : config_(vit.config()), weights_(vit.weights()) {
+    weights_.blocks.clear();
+    const std::int64_t prefix = config_.position_on_class ? 1 : 0;
+    const at::Tensor positions = vit.positions_for(config_.grid, config_.grid);
+    patch_weight_ = weights_.patches.weight.flatten(1);  // [D, 3 P P]
+    first_tokens_ =
+        prefix == 1 ? weights_.class_token + positions.slice(1, 0, 1) : weights_.class_token;
+    if (config_.registers > 0)
+      first_tokens_ = at::cat({first_tokens_, weights_.register_tokens}, 1);
+  }
 
-  at::Tensor run(const at::Tensor& x) const {
-    const std::int64_t batch = x.size(0), tokens = x.size(1), width = x.size(2);
-    const auto heads = qkv_.run(normed(x, norm1_))
-                           .view({batch, tokens, 3, config_.heads, width / config_.heads})
-                           .unbind(2);
-    const at::Tensor mixed =
-        at::scaled_dot_product_attention(heads[0].transpose(1, 2), heads[1].transpose(1, 2),
-                                         heads[2].transpose(1, 2))
-            .transpose(1, 2)
-            .reshape({batch, tokens, width});
-    const at::Tensor y = projection_.run_and_add(mixed, x);
-    return out_.run_and_add(inner(normed(y, norm2_)), y);
+  /// images [B, 3, H, W] -> [B, T, D]
+  at::Tensor run(const at::Tensor& images, const at::Tensor& patch_positions) const {
+    const std::int64_t batch = images.size(0), patch = config_.patch,
+                       prefix = config_.prefix_tokens();
+    const std::int64_t rows = images.size(2) / patch, columns = images.size(3) / patch,
+                       count = rows * columns;
+    const at::Tensor pixels = images.view({batch, 3, rows, patch, columns, patch})
+                                  .permute({0, 2, 4, 1, 3, 5})
+                                  .reshape({batch * count, 3 * patch * patch});
+    const at::Tensor patches = at::linear(pixels, patch_weight_, weights_.patches.bias)
+                                   .view({batch, count, config_.width});
+    at::Tensor tokens = at::empty({batch, prefix + count, config_.width}, patches.options());
+    tokens.slice(1, 0, prefix).copy_(first_tokens_.expand({batch, -1, -1}));
+    at::Tensor rest = tokens.slice(1, prefix);
+    at::add_out(rest, patches, patch_positions);
+    return tokens;
   }
 
  private:
-  at::Tensor normed(const at::Tensor& x, const NormWeights& norm) const {
-    return at::layer_norm(x, {x.size(-1)}, norm.weight, norm.bias, config_.epsilon);
-  }
-
-  at::Tensor inner(const at::Tensor& x) const {
-    if (!config_.gated_mlp) return in_.run(x, "gelu");
-    const auto halves = in_.run(x).chunk(2, -1);
-    return at::silu(halves[0]).mul_(halves[1]);
-  }
-
   VitConfig config_;
-  NormWeights norm1_, norm2_;
-  PackedLinear qkv_, projection_, in_, out_;
+  VitWeights weights_;
+  at::Tensor patch_weight_, first_tokens_;
 };
 
 }  // namespace
 
 struct Trunk::Model {
-  Vit vit;  ///< embedding, and the blocks where they are not packed
-  std::vector<PackedBlock> packed;
+  Vit vit;  ///< without the frozen blocks where they were repacked
+  Embedding embedding;
+  std::unique_ptr<FrozenBlocks> blocks;
   at::ScalarType type;
   at::Device device;
 
-  std::int64_t frozen_blocks() const { return vit.config().depth - 1; }
-
-  at::Tensor block(std::int64_t i, const at::Tensor& tokens) const {
-    return packed.empty() ? vit.block(i, tokens) : packed[i].run(tokens);
+  at::Tensor embed(const at::Tensor& images) const {
+    const VitConfig& config = vit.config();
+    const std::int64_t rows = images.size(2) / config.patch,
+                       columns = images.size(3) / config.patch;
+    const at::Tensor positions = vit.positions_for(rows, columns);
+    return embedding.run(images, config.position_on_class ? positions.slice(1, 1) : positions);
   }
 };
+
+std::unique_ptr<FrozenBlocks> make_plain_blocks(const Vit& vit) {
+  return std::make_unique<PlainBlocks>(vit);
+}
+
+LinearWeights with_scale(const LinearWeights& linear, const at::Tensor& scale) {
+  if (!scale.defined()) return linear;
+  return {linear.weight * scale.unsqueeze(1), linear.bias * scale};
+}
+
+TrunkTokens split_tokens(const at::Tensor& tokens, double epsilon) {
+  const at::ScalarType class_type = tokens.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return {at::layer_norm(tokens, {tokens.size(-1)}, {}, {}, epsilon),
+          tokens.select(1, 0).to(class_type)};
+}
 
 at::ScalarType fastest_trunk_type(at::Device device) {
   if (device.is_cuda()) return at::kBFloat16;
@@ -134,15 +124,12 @@ at::ScalarType trunk_type(const std::string& choice, at::Device device) {
 
 Trunk::Trunk(const Vit& vit, at::ScalarType type, at::Device device) {
   at::NoGradGuard no_grad;
-  model_ = std::make_unique<Model>(Model{vit.converted(type, device), {}, type, device});
-  const bool can_pack =
-      device.is_cpu() && (type == at::kFloat || type == at::kBFloat16) && at::hasMKLDNN();
-  if (!can_pack) return;
-  auto& blocks = model_->vit.weights().blocks;
-  for (std::int64_t i = 0; i < model_->frozen_blocks(); ++i) {
-    model_->packed.emplace_back(blocks[i], vit.config());
-    blocks[i] = {};  // the packed copy is enough
-  }
+  Vit converted = vit.converted(type, device);
+  Embedding embedding(converted);
+  auto blocks = choose_blocks(converted, type, device);
+  converted.weights().blocks.clear();  // `blocks` holds what it needs
+  model_ = std::make_unique<Model>(
+      Model{std::move(converted), std::move(embedding), std::move(blocks), type, device});
 }
 
 Trunk::~Trunk() = default;
@@ -154,11 +141,7 @@ at::ScalarType Trunk::type() const {
 
 TrunkTokens Trunk::run(const at::Tensor& images) const {
   at::NoGradGuard no_grad;
-  at::Tensor tokens = model_->vit.embed(images.to(model_->device, model_->type));
-  for (std::int64_t i = 0; i < model_->frozen_blocks(); ++i) tokens = model_->block(i, tokens);
-  const at::ScalarType class_type = model_->type == at::kDouble ? at::kDouble : at::kFloat;
-  return {at::layer_norm(tokens, {tokens.size(-1)}, {}, {}, model_->vit.config().epsilon),
-          tokens.select(1, 0).to(class_type)};
+  return model_->blocks->run(model_->embed(images.to(model_->device, model_->type).contiguous()));
 }
 
 }  // namespace protogcd

@@ -57,7 +57,7 @@ const std::vector<VitPreset>& presets() {
   return kPresets;
 }
 
-const at::Tensor& needed(const StateDict& state, const std::string& name, std::int64_t dimensions) {
+const at::Tensor& needed(const StateDict& state, const char* name, std::int64_t dimensions) {
   const at::Tensor* tensor = state.find(name);
   if (tensor == nullptr || tensor->dim() != dimensions) {
     throw ModelFileError(

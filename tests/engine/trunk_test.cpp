@@ -60,6 +60,21 @@ TEST(Trunk, PackedBfloat16IsThePlainModelUpToRounding) {
   expect_trunk_matches(kFull, at::kBFloat16, 2e-2);
 }
 
+TEST(Trunk, FusedCudaIsThePlainModelUpToRounding) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  for (const VitConfig& config : {kPlain, kFull}) {
+    const Vit vit(config, testing::random_vit_state(config), at::kDouble);
+    const at::Tensor images =
+        at::randn({3, 3, config.grid * config.patch, config.grid * config.patch}, at::kDouble);
+    const TrunkTokens on_cpu = Trunk(vit, at::kDouble, at::kCPU).run(images);
+    for (const auto& [type, tolerance] : {std::pair{at::kFloat, 1e-5}, {at::kBFloat16, 2e-2}}) {
+      const TrunkTokens on_cuda = Trunk(vit, type, at::kCUDA).run(images);
+      EXPECT_LT(relative_error(on_cuda.normalised.cpu(), on_cpu.normalised), tolerance);
+      EXPECT_LT(relative_error(on_cuda.class_token.cpu(), on_cpu.class_token), tolerance);
+    }
+  }
+}
+
 TEST(Trunk, KeepsNoGraph) {
   const Vit vit(kPlain, testing::random_vit_state(kPlain), at::kFloat);
   EXPECT_FALSE(
