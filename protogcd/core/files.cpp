@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <ftw.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -177,6 +178,14 @@ void create_folders(const std::filesystem::path& path) {
   if (error || !std::filesystem::is_directory(path)) {
     throw FileError(fmt::format("{}: cannot create the folder: {}", path.string(),
                                 error ? error.message() : "a file of that name exists"));
+  }
+}
+
+void remove_folder(const std::filesystem::path& path) {
+  constexpr int kOpenFolders = 32;
+  const auto remove_one = [](const char* name, const struct stat*, int, FTW*) { return ::remove(name); };
+  if (::nftw(path.c_str(), remove_one, kOpenFolders, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT) {
+    throw_file_error("remove", path, errno);
   }
 }
 

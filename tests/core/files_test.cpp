@@ -132,5 +132,17 @@ TEST(CreateFolders, SaysWhenAFileIsInTheWay) {
   EXPECT_THROW(create_folders(folder / "file"), FileError);
 }
 
+TEST(RemoveFolder, RemovesAllItHoldsAndFollowsNoLink) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "kept", "x");
+  create_folders(folder / "gone" / "a" / "b");
+  write_file_atomically(folder / "gone" / "a" / "file", "x");
+  std::filesystem::create_directory_symlink(folder.path(), folder / "gone" / "link");
+  remove_folder(folder / "gone");
+  EXPECT_FALSE(std::filesystem::exists(folder / "gone"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "kept"));
+  EXPECT_NO_THROW(remove_folder(folder / "never-there"));
+}
+
 }  // namespace
 }  // namespace protogcd

@@ -4,6 +4,9 @@
 
 #include <stdexcept>
 
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+
 namespace protogcd::testing {
 
 TemporaryFolder::TemporaryFolder() {
@@ -13,8 +16,10 @@ TemporaryFolder::TemporaryFolder() {
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  try {
+    remove_folder(path_);
+  } catch (const FileError&) {  // nothing a test could do about it
+  }
 }
 
 }  // namespace protogcd::testing

@@ -116,7 +116,7 @@ DemoSummary write_demo_dataset(const DemoOptions& options, const Context& contex
   // A name nobody would give a folder of their own: what an interrupted call left there is removed.
   const fs::path partial =
       target.parent_path() / fmt::format(".{}.protogcd-partial", target.filename().string());
-  fs::remove_all(partial);
+  remove_folder(partial);
   create_folders(partial);
   std::vector<PlannedImage> images = plan.labelled;
   images.insert(images.end(), plan.unlabelled.begin(), plan.unlabelled.end());
@@ -128,7 +128,7 @@ DemoSummary write_demo_dataset(const DemoOptions& options, const Context& contex
       truth.row({image.path, std::string(demo_categories()[image.category].name)});
   }
   truth.commit();
-  if (replaces) fs::remove_all(target);
+  if (replaces) remove_folder(target);
   fs::rename(partial, target);
 
   DemoSummary summary{.labelled = plan.labelled.size(),
