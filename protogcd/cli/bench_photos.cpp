@@ -59,7 +59,11 @@ Image draw_photo(ImageSize size, std::uint64_t seed, std::uint64_t number) {
 }  // namespace
 
 ScratchFolder::ScratchFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "protogcd-bench-XXXXXX").string();
+  std::error_code error;
+  const auto folder = std::filesystem::temp_directory_path(error);
+  if (error)
+    throw FileError(fmt::format("TMPDIR: no folder for temporary files: {}", error.message()));
+  std::string name = (folder / "protogcd-bench-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw FileError(fmt::format("{}: cannot make a folder: {}", name, std::strerror(errno)));
   }

@@ -154,7 +154,7 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
 }
 
 int report(const std::string& message, const std::string& hint, ErrorKind kind) {
-  fmt::print(stderr, "protogcd: error: {}\n", message);
+  fmt::print(stderr, "protogcd: error: {}\n", one_line(message));
   if (!hint.empty()) fmt::print(stderr, "  {}\n", hint);
   return static_cast<int>(kind);
 }
@@ -247,7 +247,7 @@ int run_command_line(const std::vector<std::string>& arguments, const std::vecto
   } catch (const Error& error) {
     return report(error.what(), error.hint(), error.kind());
   } catch (const std::filesystem::filesystem_error& error) {
-    return report(fmt::format("{}: {}", error.path1().string(), error.code().message()), "",
+    return report(fmt::format("'{}': {}", error.path1().string(), error.code().message()), "",
                   ErrorKind::kFile);
   } catch (const std::bad_alloc&) {
     return report("out of memory", "lower the batch size or the number of threads",

@@ -11,6 +11,7 @@
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/text.h"
 #include "protogcd/data/verify.h"
 
 namespace protogcd::cli {
@@ -89,13 +90,14 @@ void print_text(const Findings& findings) {
   const std::size_t count = findings.unreadable.size();
   for (std::size_t i = 0; i < std::min(count, kMostListed); ++i) {
     const auto& [path, reason] = findings.unreadable[i];
-    fmt::print("cannot be read: {}: {}\n", path, reason);
+    fmt::print("cannot be read: {}\n", one_line(path + ": " + reason));
   }
   if (count > kMostListed) {
     fmt::print("and {} more (--skipped FILE.csv lists them all)\n", count - kMostListed);
   }
-  for (const auto& problem : findings.check.problems) fmt::print("problem: {}\n", problem);
-  for (const auto& note : findings.check.notes) fmt::print("note: {}\n", note);
+  for (const auto& problem : findings.check.problems)
+    fmt::print("problem: {}\n", one_line(problem));
+  for (const auto& note : findings.check.notes) fmt::print("note: {}\n", one_line(note));
   if (findings.check.problems.empty()) {
     fmt::print("{} image files read, all is there\n", findings.image_files - count);
   }

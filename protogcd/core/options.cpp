@@ -288,7 +288,8 @@ void OptionTable::apply_toml_file(const std::filesystem::path& path) {
 
 void OptionTable::check_required() const {
   for (const auto& option : options_) {
-    if (option.is_required() && option.source() == OptionSource::kDefault) {
+    const bool empty = option.is_text() && option.to_toml() == "\"\"";
+    if (option.is_required() && (option.source() == OptionSource::kDefault || empty)) {
       throw UsageError(fmt::format("{} is needed: {}", option.flag(), option.help()));
     }
   }

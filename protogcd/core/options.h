@@ -91,7 +91,8 @@ class OptionTable {
   /// values out of range.
   void apply_toml(std::string_view text, const std::string& name);
   void apply_toml_file(const std::filesystem::path& path);
-  /// Throws UsageError naming the first required option that neither flag nor file has set.
+  /// Throws UsageError naming the first required option that neither flag nor file has set, or
+  /// that was set to an empty text.
   void check_required() const;
   /// The resolved configuration: every key with its value, commented with its help.
   std::string to_toml() const;

@@ -2,6 +2,7 @@
 // half-written.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "protogcd/core/files.h"
@@ -114,6 +115,16 @@ TEST(CommandLine, BadValuesAreNamedWithWhatIsAllowed) {
   EXPECT_EQ(run_protogcd({"info", "--threads"}).exit_code, 2);
   EXPECT_EQ(run_protogcd({"info", "--seed", "1", "--seed", "2"}).exit_code, 2);
   EXPECT_THAT(run_protogcd({"completion"}).errors, HasSubstr("is needed: which shell"));
+  const auto empty = run_protogcd({"datasets", "make-demo", "--out", ""});
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_THAT(empty.errors, HasSubstr("--out is needed"));
+}
+
+TEST(CommandLine, AMessageIsOneLineWhateverAFileIsCalled) {
+  const auto result = run_protogcd({"datasets", "info", "--images", "no\nsuch\x1B[2Jfolder"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("no\\x0Asuch\\x1B[2Jfolder"));
+  EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1);
 }
 
 TEST(CommandLine, ConfigFileGivesOptionsAndFlagsWin) {

@@ -262,13 +262,30 @@ TEST_F(MakeDemo, NeverReplacesAFolderOfTheUsers) {
   ASSERT_EQ(make({"--out", at("more")}).exit_code, 0);
   put_file(folder_ / "more/notes.txt", "mine");
   fs::create_directories(folder_ / "empty");
+  fs::create_directory_symlink("photos", folder_ / "link");
+  fs::create_symlink("nowhere", folder_ / "dangling");
   const auto before = contents(folder_.path());
-  for (const char* name : {"photos", "like", "file", "more", "empty"}) {
+  for (const char* name :
+       {"photos", "like", "file", "more", "empty", "link", "dangling", "photos/.."}) {
     const auto result = make({"--out", at(name), "--overwrite"});
     EXPECT_EQ(result.exit_code, 2) << name << result.errors;
-    EXPECT_THAT(result.errors, HasSubstr(at(name)));
+    EXPECT_THAT(result.errors, HasSubstr("is not a demo dataset")) << name;
   }
   EXPECT_TRUE(contents(folder_.path()) == before);
+}
+
+TEST_F(MakeDemo, NeverReplacesTheWorkingFolder) {
+  put_file(folder_ / "photos/cat.jpg", "mine");
+  for (const char* out : {"", ".", "./", "../photos"}) {
+    const auto result = run_command({"sh", "-c",
+                                     "cd \"$1\"; exec \"$2\" datasets make-demo --out "
+                                     "\"$3\" --overwrite --per-class 2 --size 16",
+                                     "sh", at("photos"), protogcd_path(), out});
+    EXPECT_EQ(result.exit_code, 2) << out << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("--out"));
+  }
+  EXPECT_EQ(read_text_file(folder_ / "photos/cat.jpg"), "mine");
+  EXPECT_THAT(names_in(folder_.path()), ElementsAre("photos"));
 }
 
 TEST_F(MakeDemo, LeavesNothingBehindWhereItCannotWrite) {

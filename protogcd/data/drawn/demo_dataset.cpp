@@ -110,13 +110,16 @@ bool is_demo_dataset(const fs::path& folder) {
 }
 
 /// A folder that holds a demo dataset and nothing else may be replaced; a user's folder never.
-void check_target(const fs::path& folder, bool overwrite) {
+/// Returns whether there is one to replace.
+bool check_target(const fs::path& folder, bool overwrite) {
   check_output_path(folder, overwrite);
-  if (fs::exists(fs::symlink_status(folder)) && !is_demo_dataset(folder)) {
+  const bool exists = fs::exists(fs::symlink_status(folder));
+  if (exists && !is_demo_dataset(folder)) {
     throw UsageError(
         fmt::format("--out: '{}' is not a demo dataset, so it is not replaced", folder.string()),
         "choose another name");
   }
+  return exists;
 }
 
 /// A hidden folder beside the target, which takes the target's place when all is written and goes
@@ -139,8 +142,8 @@ class PartialFolder {
 
   const fs::path& path() const { return path_; }
 
-  void put_in_place() {
-    const bool replaces = fs::exists(fs::symlink_status(target_));
+  /// `replaces`: the target was found to be ours. Otherwise nothing is moved out of the way.
+  void put_in_place(bool replaces) {
     if (replaces) fs::rename(target_, earlier_);
     std::error_code error;
     fs::rename(path_, target_, error);
@@ -148,7 +151,7 @@ class PartialFolder {
       if (replaces) fs::rename(earlier_, target_);
       throw FileError(fmt::format("{}: cannot rename: {}", target_.string(), error.message()));
     }
-    fs::remove_all(earlier_);
+    if (replaces) fs::remove_all(earlier_);
   }
 
  private:
@@ -184,9 +187,11 @@ Image draw_demo_image(std::size_t category, std::uint64_t index, int size, std::
 }
 
 DemoSummary write_demo_dataset(const DemoOptions& options, const Context& context) {
-  check_target(options.out, options.overwrite);
+  if (options.out.empty()) throw UsageError("--out: no folder given");
+  const fs::path target = comparable_path(options.out);
+  const bool replaces = check_target(target, options.overwrite);
   const Plan plan = plan_dataset(static_cast<std::uint64_t>(options.per_class), context.seed);
-  PartialFolder folder(comparable_path(options.out));
+  PartialFolder folder(target);
   std::vector<PlannedImage> images = plan.labelled;
   images.insert(images.end(), plan.unlabelled.begin(), plan.unlabelled.end());
   images.insert(images.end(), plan.outliers.begin(), plan.outliers.end());
@@ -197,7 +202,7 @@ DemoSummary write_demo_dataset(const DemoOptions& options, const Context& contex
       truth.row({image.path, std::string(demo_categories()[image.category].name)});
   }
   truth.commit();
-  folder.put_in_place();
+  folder.put_in_place(replaces);
 
   DemoSummary summary{.labelled = plan.labelled.size(),
                       .unlabelled = plan.unlabelled.size(),
