@@ -99,7 +99,8 @@ void print_text(const Findings& findings) {
     fmt::print("problem: {}\n", one_line(problem));
   for (const auto& note : findings.check.notes) fmt::print("note: {}\n", one_line(note));
   if (findings.check.problems.empty()) {
-    fmt::print("{} image files read, all is there\n", findings.image_files - count);
+    fmt::print("{} image files read, {}\n", findings.image_files - count,
+               count == 0 ? "all is there" : "else all is there");
   }
 }
 
