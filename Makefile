@@ -15,13 +15,13 @@ help:            ## this list
 setup:           ## packages and libtorch
 	@scripts/setup.sh build
 
-# Configures a preset once, and again when the libtorch in use changes. Torch's own CMake files warn about much that
-# does not concern us: the log is shown only if configuring fails.
+# Configures a preset once, and afresh when the libtorch in use changes (CMake would keep the paths of the old one).
+# Torch's own CMake files warn about much that does not concern us: the log is shown only if configuring fails.
 .PRECIOUS: build/%/build.ninja
 build/%/build.ninja: build/torch_cmake_folder CMakePresets.json
 	@echo "configuring $*"
 	@mkdir -p build/$*
-	@cmake --preset $* -DCMAKE_PREFIX_PATH="$$(cat build/torch_cmake_folder)" > build/$*/configure.log 2>&1 \
+	@cmake --fresh --preset $* -DCMAKE_PREFIX_PATH="$$(cat build/torch_cmake_folder)" > build/$*/configure.log 2>&1 \
 	  || { cat build/$*/configure.log; exit 1; }
 	@touch $@
 

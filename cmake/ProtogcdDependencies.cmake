@@ -17,17 +17,17 @@ find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED
   HINTS ${PROJECT_SOURCE_DIR}/carry/include
   DOC "Folder that holds toml++/toml.h (Debian: libtomlplusplus-dev)")
 
-# Optional readers: on when the library is found, and a clear message at run time when it is not.
+# WebP is read where its library is found; a build without says so of every WebP file it meets.
 find_path(WEBP_INCLUDE_DIR webp/decode.h)
 find_library(WEBP_LIBRARY webp)
-foreach(reader WEBP)
-  if(${reader}_INCLUDE_DIR AND ${reader}_LIBRARY)
-    set(found_${reader} ON)
-  else()
-    set(found_${reader} OFF)
-  endif()
-endforeach()
-option(PROTOGCD_WEBP "Read WebP images (libwebp)" ${found_WEBP})
+set(webp_found OFF)
+if(WEBP_INCLUDE_DIR AND WEBP_LIBRARY)
+  set(webp_found ON)
+endif()
+option(PROTOGCD_WEBP "Read WebP images (libwebp)" ${webp_found})
+if(PROTOGCD_WEBP AND NOT webp_found)
+  message(FATAL_ERROR "PROTOGCD_WEBP is ON, but libwebp was not found (Debian: libwebp-dev)")
+endif()
 if(PROTOGCD_WEBP AND NOT TARGET protogcd_webp)
   add_library(protogcd_webp UNKNOWN IMPORTED)
   set_target_properties(protogcd_webp PROPERTIES IMPORTED_LOCATION ${WEBP_LIBRARY}

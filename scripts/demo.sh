@@ -4,6 +4,7 @@ set -euo pipefail
 program=${1:?the program}
 folder=${2:-demo}
 say() { printf '\n%s\n' "$*"; }
+mkdir -p "$folder"
 run() { printf '$ protogcd %s\n' "$*"; "$program" "$@"; }
 
 say "1. A half-labelled collection: 16 kinds of drawn objects, labels for some images of 10 of them."

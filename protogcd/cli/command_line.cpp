@@ -4,10 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/thread_pool.h"
@@ -58,6 +63,12 @@ LogLevel parse_log_level(const std::string& name) {
   if (name == "warning") return LogLevel::kWarning;
   if (name == "error") return LogLevel::kError;
   return LogLevel::kInfo;
+}
+
+/// Whether there is such a device is found out by the verbs that compute on it.
+bool is_device_choice(std::string_view text) {
+  if (!text.starts_with("cuda:")) return text == "auto" || text == "cpu" || text == "cuda";
+  return parse_unsigned(text.substr(5)).has_value();
 }
 
 std::string overview(const std::vector<Verb>& verbs) {
@@ -143,7 +154,7 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
 }
 
 int report(const std::string& message, const std::string& hint, ErrorKind kind) {
-  fmt::print(stderr, "protogcd: error: {}\n", message);
+  fmt::print(stderr, "protogcd: error: {}\n", one_line(message));
   if (!hint.empty()) fmt::print(stderr, "  {}\n", hint);
   return static_cast<int>(kind);
 }
@@ -154,15 +165,20 @@ void declare_common_options(OptionTable& table, CommonOptions& options) {
   table.add("config", &options.config, "take options from this TOML file; flags win")
       .flag_only()
       .value_name("FILE.toml");
-  table.add("device", &options.device, "where to compute: auto, cpu, cuda or cuda:N");
+  table.add("device", &options.device, "where to compute: auto, cpu, cuda or cuda:N")
+      .matching(is_device_choice, "auto, cpu, cuda or cuda:N")
+      .value_name("DEVICE");
   table.add("dtype", &options.dtype, "arithmetic of the frozen backbone")
       .one_of({"auto", "float32", "bfloat16", "float64"});
   table.add("threads", &options.threads, "CPU threads, 0 = all").at_least(0).at_most(4096);
   table.add("seed", &options.seed, "seed of everything random");
   table.add("bad_images", &options.bad_images, "what to do with an image that cannot be read")
       .one_of({"skip", "fail"});
-  table.add("max_bad", &options.max_bad,
-            "give up when more images than this cannot be read, a share (1%) or a number");
+  table
+      .add("max_bad", &options.max_bad,
+           "give up when more images than this cannot be read, a share (1%) or a number")
+      .matching(BadImagePolicy::is_limit, BadImagePolicy::kLimitWords)
+      .value_name("LIMIT");
   table.add("log_level", &options.log_level, "how much to say on stderr")
       .one_of({"debug", "info", "warning", "error"})
       .flag_only();
@@ -207,14 +223,32 @@ void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& arg
   declared.table.check_required();
 }
 
-int run_command_line(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
+namespace {
+
+int dispatch_or_help(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
   try {
     return dispatch(arguments, verbs);
   } catch (const HelpRequested& help) {
     fmt::print("{}", help.text);
     return 0;
+  }
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
+  try {
+    const int exit_code = dispatch_or_help(arguments, verbs);
+    // A result that did not reach a full disk is no success.
+    if (std::fflush(stdout) != 0) {
+      throw FileError(fmt::format("stdout: cannot write: {}", std::strerror(errno)));
+    }
+    return exit_code;
   } catch (const Error& error) {
     return report(error.what(), error.hint(), error.kind());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(fmt::format("'{}': {}", error.path1().string(), error.code().message()), "",
+                  ErrorKind::kFile);
   } catch (const std::bad_alloc&) {
     return report("out of memory", "lower the batch size or the number of threads",
                   ErrorKind::kDevice);

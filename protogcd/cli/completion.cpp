@@ -58,6 +58,9 @@ std::string zsh_text(std::string_view text) {
 }
 
 std::string zsh_option(const Option& option) {
+  if (option.is_positional()) {
+    return fmt::format("'1:{}:({})'", option.key(), join(option.choices(), " "));
+  }
   std::string spec = fmt::format("'{}[{}]", option.flag(), zsh_text(option.help()));
   if (!option.is_switch()) {
     spec += option.choices().empty() ? ":value:_files"
@@ -91,7 +94,9 @@ std::string bash_completion(const std::vector<Verb>& verbs) {
     const DeclaredVerb declared(verb);
     for (const auto& option : declared.table.options()) {
       if (option.choices().empty()) continue;
-      script += fmt::format("    '{}:{}') words='{}' ;;\n", verb.name, option.flag(),
+      // An argument without a flag follows the verb's last word.
+      script += fmt::format("    '{}:{}') words='{}' ;;\n", verb.name,
+                            option.is_positional() ? split(verb.name, ' ').back() : option.flag(),
                             join(option.choices(), " "));
     }
   }
@@ -129,11 +134,16 @@ std::string zsh_completion(const std::vector<Verb>& verbs) {
     const DeclaredVerb declared(verb);
     script += fmt::format("    '{}')\n      _arguments '--help[show help]'", verb.name);
     for (const auto& option : declared.table.options()) {
-      if (!option.is_positional()) script += " \\\n        " + zsh_option(option);
+      if (option.is_positional() && option.choices().empty()) continue;
+      script += " \\\n        " + zsh_option(option);
     }
     script += " \\\n        '*:file:_files' ;;\n";
   }
-  script += "  esac\n}\ncompdef _protogcd protogcd 2>/dev/null || true\n";
+  // Sourced, the script registers the function; found by zsh in its fpath, it is the function.
+  script +=
+      "  esac\n}\n"
+      "if [[ $funcstack[1] == _protogcd ]]; then\n  _protogcd \"$@\"\n"
+      "else\n  compdef _protogcd protogcd\nfi\n";
   return script;
 }
 

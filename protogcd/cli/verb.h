@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/context.h"
 #include "protogcd/core/options.h"
 
@@ -34,6 +35,10 @@ struct Session {
   const OptionTable& options;
 
   bool json() const { return common.json; }
+  /// What --bad-images and --max-bad say.
+  BadImagePolicy bad_image_policy() const {
+    return BadImagePolicy::parse(common.bad_images, common.max_bad);
+  }
   /// Prints the one JSON object of `--json` on stdout.
   void print_json(const nlohmann::json& object) const;
 };

@@ -3,24 +3,23 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "protogcd/cli/bench_photos.h"
+#include "protogcd/cli/image_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
-#include "protogcd/core/random.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/thread_pool.h"
-#include "protogcd/image/encode.h"
 #include "protogcd/image/image_reader.h"
 
 extern char** environ;
@@ -28,7 +27,8 @@ extern char** environ;
 namespace protogcd::cli {
 namespace {
 
-constexpr int kWidth = 500, kHeight = 375, kFiles = 48;
+constexpr int kFiles = 48;  // of 500x375; fewer of larger ones
+constexpr ViewSize kView = {.short_side = 256, .crop = 224};
 
 /// The published preprocessing, as the Python releases do it. Writes the views once for comparison,
 /// then prints images per second of CPU time, which other programs on the machine disturb less.
@@ -55,64 +55,12 @@ print(PIL.__version__, passes * len(paths) / (time.process_time() - start))
 )";
 
 struct Options {
+  ImageOptions images;
   std::string python;
+  std::int64_t width = 500;
   std::int64_t runs = 7;
   std::int64_t passes = 6;
 };
-
-/// A folder that goes when the benchmark ends, however it ends.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "protogcd-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw FileError(name + ": cannot make a folder");
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
-/// Something like a photograph: a sky of gradients, round things with edges, and grain.
-Image draw_photo(std::uint64_t seed, std::uint64_t number) {
-  RandomStream stream({.seed = seed, .purpose = RandomPurpose::kDraw, .position = number});
-  struct Disc {
-    double x, y, radius, colour[3];
-  };
-  std::vector<Disc> discs(14);
-  for (auto& disc : discs) {
-    disc = {stream.uniform(0, kWidth), stream.uniform(0, kHeight), stream.uniform(10, 120), {}};
-    for (double& value : disc.colour) value = stream.uniform(-90, 90);
-  }
-  const double tilt = stream.uniform(0.1, 0.35), wave = stream.uniform(0.02, 0.2);
-  Image image(kWidth, kHeight);
-  for (int y = 0; y < kHeight; ++y) {
-    for (int x = 0; x < kWidth; ++x) {
-      double colour[3] = {60 + tilt * x, 70 + 0.3 * y, 180 - 0.25 * y};
-      const double texture = 12 * std::sin(wave * x) * std::cos(wave * 0.7 * y);
-      for (const auto& disc : discs) {
-        const double dx = (x - disc.x) / disc.radius, dy = (y - disc.y) / disc.radius;
-        if (dx * dx + dy * dy < 1) {
-          const double distance = std::sqrt(dx * dx + dy * dy);
-          for (int c = 0; c < 3; ++c) colour[c] += disc.colour[c] * (1 - 0.5 * distance);
-        }
-      }
-      const double grain = stream.uniform(-9, 9);
-      for (int c = 0; c < 3; ++c) {
-        image.at(x, y)[c] =
-            static_cast<std::uint8_t>(std::clamp(colour[c] + texture + grain, 0.0, 255.0));
-      }
-    }
-  }
-  return image;
-}
 
 /// Runs a command and gives back what it printed on stdout.
 std::string output_of(std::vector<std::string> command, const std::filesystem::path& output) {
@@ -129,7 +77,10 @@ std::string output_of(std::vector<std::string> command, const std::filesystem::p
       posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
-  if (error == 0) ::waitpid(process, &status, 0);
+  if (error == 0) {
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
   if (status != 0) {
     throw UsageError(fmt::format("--python: '{}' failed", command[0]),
                      "it must be a Python interpreter that can import PIL (pip install pillow)");
@@ -157,60 +108,67 @@ struct Rates {
   }
 };
 
+const char* kernel_name() {
+  return resample_kernel_name(available_resample_kernels().back());
+}
+
 double cpu_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+BenchPhotos make_photos(std::int64_t photo_width, std::uint64_t seed) {
+  const auto width = static_cast<int>(photo_width);
+  const ImageSize size{width, width * 3 / 4};
+  const std::int64_t pixels = std::int64_t{kFiles} * 500 * 375;
+  return {size, static_cast<int>(std::clamp<std::int64_t>(pixels / size.pixels(), 4, kFiles)),
+          seed};
+}
+
 class Benchmark {
  public:
-  Benchmark(const Session& session, const Options& options);
+  Benchmark(const Session& session, const Options& options)
+      : session_(session),
+        options_(options),
+        photos_(make_photos(options.width, session.context.seed)) {}
   void run();
   void print() const;
 
  private:
   void read_all_files(ImageReader& reader, Image& view) const;
-  double time_one_core() const;
+  double time_one_core(const DecodeOptions& decode) const;
   double time_all_threads() const;
   double time_pillow();
   void compare_views() const;
+  double images_per_thread() const {
+    return static_cast<double>(options_.passes) * static_cast<double>(photos_.files().size());
+  }
+  bool with_pillow() const { return !options_.python.empty(); }
+  nlohmann::json to_json() const;
 
   const Session& session_;
   const Options& options_;
-  ScratchFolder folder_;
-  std::vector<std::filesystem::path> files_;
-  std::size_t file_bytes_ = 0;
-  Rates one_core_, all_threads_, pillow_;
+  BenchPhotos photos_;
+  Rates one_core_, fast_, all_threads_, pillow_;
   std::string pillow_version_;
 };
 
-Benchmark::Benchmark(const Session& session, const Options& options)
-    : session_(session), options_(options) {
-  for (int i = 0; i < kFiles; ++i) {
-    files_.push_back(folder_ / fmt::format("{:02}.jpg", i));
-    const std::string jpeg = encode_jpeg(draw_photo(session.context.seed, i), {.quality = 90});
-    file_bytes_ += jpeg.size();
-    write_file_atomically(files_.back(), jpeg);
-  }
-}
-
 void Benchmark::read_all_files(ImageReader& reader, Image& view) const {
-  for (const auto& file : files_) {
-    if (const auto bad = reader.read_center_view(file, {}, view)) {
+  for (const auto& file : photos_.files()) {
+    if (const auto bad = reader.read_center_view(file, kView, view)) {
       throw InternalError(fmt::format("{}: {}", file.string(), bad->reason));
     }
   }
 }
 
 /// Images per second of CPU time.
-double Benchmark::time_one_core() const {
-  ImageReader reader;
+double Benchmark::time_one_core(const DecodeOptions& decode) const {
+  ImageReader reader(decode);
   Image view;
   const double start = cpu_seconds();
   for (std::int64_t pass = 0; pass < options_.passes; ++pass) read_all_files(reader, view);
-  const auto images = static_cast<double>(options_.passes) * static_cast<double>(files_.size());
-  return images / (cpu_seconds() - start);
+  return images_per_thread() / (cpu_seconds() - start);
 }
 
 /// Images per second of real time.
@@ -224,16 +182,15 @@ double Benchmark::time_all_threads() const {
     for (std::int64_t pass = 0; pass < options_.passes; ++pass) read_all_files(reader, view);
   });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  const auto images = static_cast<double>(options_.passes) * static_cast<double>(files_.size());
-  return images * static_cast<double>(threads) / seconds.count();
+  return images_per_thread() * static_cast<double>(threads) / seconds.count();
 }
 
 double Benchmark::time_pillow() {
   std::vector<std::string> command = {options_.python, "-c", kPillowScript,
-                                      (folder_ / "views").string(),
+                                      (photos_.folder() / "views").string(),
                                       std::to_string(options_.passes)};
-  for (const auto& file : files_) command.push_back(file.string());
-  const std::string output = output_of(command, folder_ / "output");
+  for (const auto& file : photos_.files()) command.push_back(file.string());
+  const std::string output = output_of(command, photos_.folder() / "output");
   const auto words = split(trim(output), ' ');
   const auto rate = words.size() == 2 ? parse_real(words[1]) : std::nullopt;
   if (!rate) throw UsageError(fmt::format("--python: unexpected output '{}'", output));
@@ -243,57 +200,70 @@ double Benchmark::time_pillow() {
 
 /// A comparison of speeds is worth something only between equal results.
 void Benchmark::compare_views() const {
-  const std::string theirs = read_text_file(folder_ / "views");
+  const std::string theirs = read_text_file(photos_.folder() / "views");
   std::string ours;
   ImageReader reader;
   Image view;
-  for (const auto& file : files_) {
-    reader.read_center_view(file, {}, view);
+  for (const auto& file : photos_.files()) {
+    reader.read_center_view(file, kView, view);
     ours.append(view.pixels.begin(), view.pixels.end());
   }
   if (ours != theirs) throw InternalError("our views differ from Pillow's");
 }
 
 void Benchmark::run() {
-  time_one_core();  // warms up the files and the clock
+  const DecodeOptions exact, fast = decode_options({.fast_decode = true}, true, kView.short_side);
+  time_one_core(exact);  // warms up the files and the clock
   for (std::int64_t i = 0; i < options_.runs; ++i) {
-    one_core_.values.push_back(time_one_core());
-    if (!options_.python.empty()) pillow_.values.push_back(time_pillow());
+    one_core_.values.push_back(time_one_core(exact));
+    if (options_.images.fast_decode) fast_.values.push_back(time_one_core(fast));
+    if (with_pillow()) pillow_.values.push_back(time_pillow());
     all_threads_.values.push_back(time_all_threads());
   }
-  if (!options_.python.empty()) compare_views();
+  if (with_pillow()) compare_views();
+}
+
+nlohmann::json Benchmark::to_json() const {
+  nlohmann::json result = {{"width", photos_.size().width},
+                           {"height", photos_.size().height},
+                           {"mean_file_bytes", photos_.mean_bytes()},
+                           {"runs", options_.runs},
+                           {"kernel", kernel_name()},
+                           {"threads", session_.context.threads},
+                           {"images_per_cpu_second", one_core_.to_json()},
+                           {"images_per_second_all_threads", all_threads_.to_json()}};
+  if (!fast_.values.empty()) result["fast_decode_images_per_cpu_second"] = fast_.to_json();
+  if (!pillow_.values.empty()) {
+    result["pillow"] = {{"version", pillow_version_},
+                        {"images_per_cpu_second", pillow_.to_json()},
+                        {"same_pixels", true}};
+    result["ratio_per_core"] = one_core_.median() / pillow_.median();
+  }
+  return result;
 }
 
 void Benchmark::print() const {
-  const char* kernel = resample_kernel_name(available_resample_kernels().back());
-  const std::size_t threads = session_.context.threads;
   if (session_.json()) {
-    nlohmann::json result = {{"width", kWidth},
-                             {"height", kHeight},
-                             {"mean_file_bytes", file_bytes_ / files_.size()},
-                             {"runs", options_.runs},
-                             {"kernel", kernel},
-                             {"threads", threads},
-                             {"images_per_cpu_second", one_core_.to_json()},
-                             {"images_per_second_all_threads", all_threads_.to_json()}};
-    if (!pillow_.values.empty()) {
-      result["pillow"] = {{"version", pillow_version_},
-                          {"images_per_cpu_second", pillow_.to_json()},
-                          {"same_pixels", true}};
-      result["ratio_per_core"] = one_core_.median() / pillow_.median();
-    }
-    session_.print_json(result);
+    session_.print_json(to_json());
     return;
   }
-  fmt::print("JPEG {}x{} (quality 90, {} on average): decode, resize to 256, crop 224; {} kernel\n",
-             kWidth, kHeight, human_bytes(file_bytes_ / files_.size()), kernel);
+  fmt::print("JPEG {}x{} (quality 90, {} on average): decode, resize to {}, crop {}; {} kernel\n",
+             photos_.size().width, photos_.size().height, human_bytes(photos_.mean_bytes()),
+             kView.short_side, kView.crop, kernel_name());
   fmt::print("{:26} {:>9} {:>9} {:>9}   ({} runs)\n", "images per second", "median", "lowest",
              "highest", options_.runs);
   fmt::print("{}", one_core_.row("protogcd, per core"));
-  fmt::print("{}", all_threads_.row(fmt::format("protogcd, {} threads", threads)));
-  if (pillow_.values.empty()) return;
-  fmt::print("{}", pillow_.row(fmt::format("Pillow {}, per core", pillow_version_)));
-  fmt::print("{:.2f} times Pillow per core, same pixels\n", one_core_.median() / pillow_.median());
+  fmt::print("{}", all_threads_.row(fmt::format("protogcd, {} threads", session_.context.threads)));
+  if (!fast_.values.empty()) fmt::print("{}", fast_.row("--fast-decode, per core"));
+  if (!pillow_.values.empty()) {
+    fmt::print("{}", pillow_.row(fmt::format("Pillow {}, per core", pillow_version_)));
+    fmt::print("{:.2f} times Pillow per core, same pixels\n",
+               one_core_.median() / pillow_.median());
+  }
+  if (!fast_.values.empty()) {
+    fmt::print("--fast-decode: {:.2f} times the exact path, not the same pixels\n",
+               fast_.median() / one_core_.median());
+  }
 }
 
 }  // namespace
@@ -306,6 +276,10 @@ Verb bench_images_verb() {
             auto options = std::make_shared<Options>();
             table.add("python", &options->python, "a Python interpreter with Pillow to compare to")
                 .value_name("PATH");
+            declare_image_options(table, options->images);
+            table.add("width", &options->width, "width of the photos, which are 4:3")
+                .at_least(320)
+                .at_most(8192);
             table.add("runs", &options->runs, "measurements of each, taken in turn")
                 .at_least(5)
                 .at_most(1000);

@@ -1,4 +1,4 @@
-// `protogcd datasets list|info|verify|split`: known datasets, and what is in one's data.
+// `protogcd datasets list|info|split`: known datasets, and what is in one's data.
 #include <fmt/format.h>
 
 #include <array>
@@ -8,11 +8,9 @@
 #include "protogcd/cli/data_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
-#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/data/benchmark.h"
 #include "protogcd/data/duplicates.h"
-#include "protogcd/data/verify.h"
 
 namespace protogcd::cli {
 namespace {
@@ -129,30 +127,6 @@ void show_info(Session& session, const DataOptions& options) {
   print_summary(dataset, duplicates);
 }
 
-void verify(Session& session, const DataOptions& options) {
-  Logger silent(LogLevel::kSilent);  // warnings are listed below
-  DatasetCheck check;
-  try {
-    check = check_dataset(open_data(options, silent), options.is_benchmark());
-  } catch (const DataError& error) {
-    check.problems.emplace_back(error.what());
-  } catch (const FileError& error) {
-    check.problems.emplace_back(error.what());
-  }
-  if (session.json()) {
-    session.print_json(
-        {{"ok", check.problems.empty()}, {"problems", check.problems}, {"notes", check.notes}});
-  } else {
-    for (const auto& problem : check.problems) fmt::print("problem: {}\n", problem);
-    for (const auto& note : check.notes) fmt::print("note: {}\n", note);
-    if (check.problems.empty()) fmt::print("all is there\n");
-  }
-  if (!check.problems.empty()) {
-    throw DataError(
-        fmt::format("{} problems, the first: {}", check.problems.size(), check.problems.front()));
-  }
-}
-
 struct SplitOptions {
   DataOptions data;
   std::filesystem::path csv;
@@ -160,7 +134,7 @@ struct SplitOptions {
 };
 
 void write_split(Session& session, const SplitOptions& options) {
-  check_output_path(options.csv, options.overwrite, "--csv");
+  check_output_file(options.csv, options.overwrite, "--csv");
   const Dataset dataset = open_data(options.data, session.context.log);
   CsvWriter writer(options.csv, {"path", "label", "class", "known", "set"});
   CsvPaths paths(options.csv);
@@ -202,17 +176,6 @@ Verb datasets_info_verb() {
             auto options = std::make_shared<DataOptions>();
             declare_data_options(table, *options);
             return [options](Session& session) { show_info(session, *options); };
-          }};
-}
-
-Verb datasets_verify_verb() {
-  return {.name = "datasets verify",
-          .summary = "check that a dataset is complete and consistent",
-          .example = "protogcd datasets verify --dataset cub --root data/cub",
-          .declare = [](OptionTable& table) -> Action {
-            auto options = std::make_shared<DataOptions>();
-            declare_data_options(table, *options);
-            return [options](Session& session) { verify(session, *options); };
           }};
 }
 

@@ -20,7 +20,7 @@ struct MakeDemoOptions {
 void make_demo(const MakeDemoOptions& options, Session& session) {
   constexpr int kSheetColumns = 16;
   const auto& demo = options.demo;
-  if (!options.sheet.empty()) check_output_path(options.sheet, demo.overwrite);
+  if (!options.sheet.empty()) check_output_file(options.sheet, demo.overwrite, "--sheet");
   const auto summary = drawn::write_demo_dataset(demo, session.context);
   if (!options.sheet.empty()) {
     write_png(options.sheet, drawn::demo_contact_sheet(kSheetColumns, static_cast<int>(demo.size),
@@ -57,7 +57,10 @@ Verb datasets_make_demo_verb() {
       .declare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<MakeDemoOptions>();
         table.add("out", &options->demo.out, "folder to write").value_name("DIR").required();
-        table.add("overwrite", &options->demo.overwrite, "replace an earlier demo dataset");
+        table
+            .add("overwrite", &options->demo.overwrite,
+                 "replace an earlier demo dataset, and its sheet")
+            .flag_only();
         table.add("per_class", &options->demo.per_class, "images of each category")
             .at_least(2)
             .at_most(1000000);

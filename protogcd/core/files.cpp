@@ -197,4 +197,13 @@ void check_output_path(const std::filesystem::path& path, bool overwrite, std::s
   }
 }
 
+void check_output_file(const std::filesystem::path& path, bool overwrite, std::string_view flag) {
+  check_output_path(path, overwrite, flag);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw FileError(fmt::format("{}: '{}' is a folder, a file is needed", flag, path.string()));
+  }
+  const AtomicFile probe(path);  // not committed: leaves nothing
+}
+
 }  // namespace protogcd

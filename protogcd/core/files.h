@@ -55,5 +55,8 @@ void remove_folder(const std::filesystem::path& path);
 /// would allow it. `flag` is the one that named the output.
 void check_output_path(const std::filesystem::path& path, bool overwrite,
                        std::string_view flag = "--out");
+/// The same for one file, and FileError if it could not be written: better before the work than
+/// after it.
+void check_output_file(const std::filesystem::path& path, bool overwrite, std::string_view flag);
 
 }  // namespace protogcd

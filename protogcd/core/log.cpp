@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "protogcd/core/text.h"
+
 namespace protogcd {
 namespace {
 
@@ -37,7 +39,7 @@ Logger::Logger(LogLevel level) : level_(level), sink_(std::make_unique<Sink>()) 
 Logger::~Logger() = default;
 
 void Logger::write(LogLevel level, std::string_view message) {
-  sink_->logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+  sink_->logger.log(spdlog_level(level), one_line(message));
 }
 
 }  // namespace protogcd

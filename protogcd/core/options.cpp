@@ -92,6 +92,12 @@ Option& Option::one_of(std::vector<std::string> choices) {
   return *this;
 }
 
+Option& Option::matching(bool (*allowed)(std::string_view), std::string expected) {
+  allowed_ = allowed;
+  allowed_words_ = std::move(expected);
+  return *this;
+}
+
 Option& Option::value_name(std::string name) {
   value_name_ = std::move(name);
   return *this;
@@ -159,6 +165,7 @@ std::string Option::to_toml() const {
 
 std::string Option::expected() const {
   if (!choices_.empty()) return fmt::format("one of {}", join(choices_, ", "));
+  if (allowed_ != nullptr) return allowed_words_;
   if (is_switch()) return "true or false";
   if (is_text() || is_list()) return "a text";
   std::string text = is_integer() ? "an integer" : "a number";
@@ -192,6 +199,7 @@ std::optional<std::string> Option::set(std::span<const std::string> values) {
   const std::string& value = values.front();
   if (!choices_.empty() && std::ranges::find(choices_, value) == choices_.end())
     return reject(value);
+  if (allowed_ != nullptr && !allowed_(value)) return reject(value);
   const auto take_number = [&](auto* target, auto parsed) {
     if (!parsed || !in_range(static_cast<double>(*parsed))) return reject(value);
     *target = *parsed;
@@ -280,7 +288,8 @@ void OptionTable::apply_toml_file(const std::filesystem::path& path) {
 
 void OptionTable::check_required() const {
   for (const auto& option : options_) {
-    if (option.is_required() && option.source() == OptionSource::kDefault) {
+    const bool empty = option.is_text() && option.to_toml() == "\"\"";
+    if (option.is_required() && (option.source() == OptionSource::kDefault || empty)) {
       throw UsageError(fmt::format("{} is needed: {}", option.flag(), option.help()));
     }
   }

@@ -32,6 +32,8 @@ class Option {
   Option& above(double minimum);
   Option& at_most(double maximum);
   Option& one_of(std::vector<std::string> choices);
+  /// A rule of its own for a text; `expected` says in words what `allowed` lets through.
+  Option& matching(bool (*allowed)(std::string_view), std::string expected);
   Option& value_name(std::string name);  ///< what the help calls the value: "DIR", "FILE.csv"
   Option& required();
   Option& positional();  ///< an argument without a flag; not a TOML key
@@ -69,6 +71,8 @@ class Option {
   std::optional<double> minimum_, maximum_;
   bool minimum_excluded_ = false, required_ = false, positional_ = false, flag_only_ = false;
   std::vector<std::string> choices_;
+  bool (*allowed_)(std::string_view) = nullptr;
+  std::string allowed_words_;
   OptionSource source_ = OptionSource::kDefault;
 };
 
@@ -87,7 +91,8 @@ class OptionTable {
   /// values out of range.
   void apply_toml(std::string_view text, const std::string& name);
   void apply_toml_file(const std::filesystem::path& path);
-  /// Throws UsageError naming the first required option that neither flag nor file has set.
+  /// Throws UsageError naming the first required option that neither flag nor file has set, or
+  /// that was set to an empty text.
   void check_required() const;
   /// The resolved configuration: every key with its value, commented with its help.
   std::string to_toml() const;

@@ -116,6 +116,19 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (code < 0x20 || code == 0x7F) {
+      line += fmt::format("\\x{:02X}", code);
+    } else {
+      line += letter;
+    }
+  }
+  return line;
+}
+
 std::string kebab_case(std::string_view key) {
   std::string flag(key);
   std::replace(flag.begin(), flag.end(), '_', '-');

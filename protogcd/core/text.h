@@ -32,6 +32,10 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 bool is_valid_utf8(std::string_view text);
 
+/// Control characters, which names of files may hold, written as \x0A: a message stays one line and
+/// cannot steer a terminal.
+std::string one_line(std::string_view text);
+
 /// `bank_views` -> `bank-views`: the flag of a configuration key.
 std::string kebab_case(std::string_view key);
 

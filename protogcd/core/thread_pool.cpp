@@ -1,9 +1,11 @@
 #include "protogcd/core/thread_pool.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <utility>
 
 #include "protogcd/core/error.h"
@@ -14,16 +16,29 @@ ThreadPool::ThreadPool(std::size_t threads, std::size_t queue_limit)
     : queue_limit_(queue_limit == 0 ? 4 * threads : queue_limit) {
   if (threads == 0) throw InternalError("ThreadPool: at least one thread is needed");
   threads_.reserve(threads);
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    const std::size_t started = threads_.size();
+    close();
+    throw DeviceError(
+        fmt::format("cannot start {} threads, only {}: {}", threads, started, error.what()),
+        "lower --threads");
+  }
 }
 
 ThreadPool::~ThreadPool() {
+  close();
+}
+
+void ThreadPool::close() {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
   }
   task_added_.notify_all();
   for (auto& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void ThreadPool::submit(std::function<void()> task) {

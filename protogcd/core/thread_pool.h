@@ -15,7 +15,7 @@ namespace protogcd {
 
 class ThreadPool {
  public:
-  /// `queue_limit` 0 means four tasks per thread.
+  /// `queue_limit` 0 means four tasks per thread. DeviceError if the system gives fewer threads.
   explicit ThreadPool(std::size_t threads, std::size_t queue_limit = 0);
   /// Waits for the tasks already submitted; an error nobody asked for with `wait` is dropped.
   ~ThreadPool();
@@ -33,6 +33,7 @@ class ThreadPool {
 
  private:
   void work();
+  void close();
 
   std::mutex mutex_;
   std::condition_variable task_added_, task_taken_, all_done_;

@@ -3,41 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
-#include "protogcd/core/text.h"
 
 namespace protogcd {
-
-BadImagePolicy BadImagePolicy::parse(std::string_view mode, std::string_view limit) {
-  BadImagePolicy policy;
-  if (mode != "skip" && mode != "fail") {
-    throw UsageError(fmt::format("--bad-images: '{}', expected skip or fail", mode));
-  }
-  policy.fail_ = mode == "fail";
-  policy.is_share_ = limit.ends_with('%');
-  if (policy.is_share_) {
-    const auto percent = parse_real(limit.substr(0, limit.size() - 1));
-    if (percent && *percent >= 0 && *percent <= 100) {
-      policy.share_ = *percent / 100;
-      return policy;
-    }
-  } else if (const auto count = parse_unsigned(limit)) {
-    policy.count_ = *count;
-    return policy;
-  }
-  throw UsageError(fmt::format(
-      "--max-bad: '{}', expected a share of 0% to 100% (as 1%) or a number of images", limit));
-}
-
-std::size_t BadImagePolicy::allowed(std::size_t total) const {
-  if (fail_) return 0;
-  if (!is_share_) return count_;
-  // The small term keeps 1% of 300 at 3, whatever the rounding of 0.01.
-  return static_cast<std::size_t>(std::floor(share_ * static_cast<double>(total) + 1e-9));
-}
 
 void SkippedFiles::add(const SourceTable& sources, std::size_t source, std::string reason) {
   const std::lock_guard lock(mutex_);

@@ -6,30 +6,12 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "protogcd/core/bad_image_policy.h"
 #include "protogcd/data/source_table.h"
 
 namespace protogcd {
-
-/// How many bad images a task bears.
-class BadImagePolicy {
- public:
-  /// `mode` is skip or fail; `limit` a share ("1%", "0.5%") or a number ("20"). UsageError
-  /// otherwise.
-  static BadImagePolicy parse(std::string_view mode, std::string_view limit);
-
-  bool fails_at_once() const { return fail_; }
-  /// The most bad images that `total` images may have.
-  std::size_t allowed(std::size_t total) const;
-
- private:
-  bool fail_ = false;
-  double share_ = 0;  ///< of the total; used if count_ is not
-  std::size_t count_ = 0;
-  bool is_share_ = false;
-};
 
 struct SkippedFile {
   std::size_t source;

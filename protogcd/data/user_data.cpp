@@ -299,9 +299,8 @@ void apply_truth(Dataset& dataset, const fs::path& file, std::span<const fs::pat
   }
   // One truth file may serve several sets of images: worth knowing, but nothing amiss.
   if (unmatched > 0) {
-    dataset.notes.push_back(
-        fmt::format("{}: {} rows match no image of the dataset, the first: {}", file.string(),
-                    unmatched, example));
+    dataset.notes.push_back(fmt::format("{}: {} rows match no image of the dataset, the first: {}",
+                                        file.string(), unmatched, example));
   }
   number_classes(dataset, numbers.names());
 }

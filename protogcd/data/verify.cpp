@@ -1,51 +1,17 @@
 #include "protogcd/data/verify.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <set>
 
+#include "protogcd/core/thread_pool.h"
 #include "protogcd/data/benchmark.h"
 #include "protogcd/data/duplicates.h"
+#include "protogcd/image/image_reader.h"
 
 namespace protogcd {
 namespace {
-
-using namespace std::string_view_literals;
-
-constexpr std::size_t kMostListed = 100;  // a wrong --root would otherwise list every file
-
-/// What is wrong with a file, or nothing.
-std::string file_problem(const std::string& path) {
-  // Not blocking: a manifest may name a pipe, which would wait for a writer for ever.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return fmt::format("{}: cannot open: {}", path, std::strerror(errno));
-  std::array<char, 16> head{};
-  const ssize_t count = ::read(descriptor, head.data(), head.size());
-  const int code = errno;
-  ::close(descriptor);
-  if (count < 0) return fmt::format("{}: cannot read: {}", path, std::strerror(code));
-  if (count == 0) return fmt::format("{}: empty", path);
-  if (begins_like_image({head.data(), static_cast<std::size_t>(count)})) return {};
-  return fmt::format("{}: does not begin like a JPEG, PNG or WebP image", path);
-}
-
-void check_files(const Dataset& dataset, DatasetCheck& check) {
-  std::size_t found = 0;
-  for (const auto& sample : dataset.samples) {
-    if (dataset.sources.is_record(sample.source)) continue;
-    const std::string problem = file_problem(dataset.sources.path(sample.source));
-    if (problem.empty()) continue;
-    if (++found <= kMostListed) check.problems.push_back(problem);
-  }
-  if (found > kMostListed) {
-    check.problems.push_back(fmt::format("and {} more files", found - kMostListed));
-  }
-}
 
 void check_duplicates(const Dataset& dataset, DatasetCheck& check) {
   const DuplicateReport report = find_duplicates(dataset);
@@ -84,20 +50,40 @@ void check_sizes(const Dataset& dataset, DatasetCheck& check) {
 
 }  // namespace
 
-bool begins_like_image(std::string_view head) {
-  return head.starts_with("\xFF\xD8\xFF"sv) || head.starts_with("\x89PNG\r\n\x1A\n"sv) ||
-         (head.starts_with("RIFF"sv) && head.size() >= 12 && head.substr(8, 4) == "WEBP"sv);
-}
-
 DatasetCheck check_dataset(const Dataset& dataset, bool is_benchmark) {
   DatasetCheck check;
   check.problems = dataset.warnings;
   check.notes = dataset.notes;
   if (is_benchmark) check_sizes(dataset, check);
-  check_files(dataset, check);
   check_duplicates(dataset, check);
   if (dataset.count(SampleSet::kTest) == 0) check.notes.emplace_back("test set: none");
   return check;
+}
+
+std::size_t count_image_files(const Dataset& dataset) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      dataset.samples, [&](const Sample& s) { return !dataset.sources.is_record(s.source); }));
+}
+
+void find_unreadable(const Dataset& dataset, const DecodeOptions& options, const Context& context,
+                     SkippedFiles& skipped) {
+  constexpr std::size_t kFilesPerTask = 64;  // they share a reader and its buffers
+  Progress progress("read", count_image_files(dataset), "images", context.progress());
+  ThreadPool pool(context.threads);
+  const std::size_t samples = dataset.samples.size();
+  pool.for_each((samples + kFilesPerTask - 1) / kFilesPerTask, [&](std::size_t task) {
+    ImageReader reader(options);
+    Image image;
+    const std::size_t end = std::min(samples, (task + 1) * kFilesPerTask);
+    for (std::size_t i = task * kFilesPerTask; i < end; ++i) {
+      const std::uint32_t source = dataset.samples[i].source;
+      if (dataset.sources.is_record(source)) continue;
+      const auto bad =
+          reader.read_resized(dataset.sources.path(source), ViewSize{}.short_side, image);
+      if (bad) skipped.add(dataset.sources, source, bad->reason);
+      progress.add();
+    }
+  });
 }
 
 }  // namespace protogcd

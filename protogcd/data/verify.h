@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/context.h"
 #include "protogcd/data/sample.h"
+#include "protogcd/data/skipped.h"
+#include "protogcd/image/decode.h"
 
 namespace protogcd {
 
@@ -13,12 +16,17 @@ struct DatasetCheck {
   std::vector<std::string> notes;     ///< what is worth knowing
 };
 
-/// Every file is there, is not empty and begins like an image; equal files do not carry different
-/// labels; a benchmark (if the dataset's name is one) has its published sizes. An absent test set
-/// is a note.
+/// Equal files do not carry different labels; a benchmark (if the dataset's name is one) has its
+/// published sizes. An absent test set is a note. Image files are not opened as images.
 DatasetCheck check_dataset(const Dataset& dataset, bool is_benchmark);
 
-/// Whether a file begins like a JPEG, PNG or WebP image.
-bool begins_like_image(std::string_view head);
+/// Samples whose images are files of their own, not records of a container (those are checked when
+/// the container is opened).
+std::size_t count_image_files(const Dataset& dataset);
+
+/// Decodes and resizes every image file, as training would, with all of the context's threads, and
+/// hands those that cannot be read to `skipped`, which may give up.
+void find_unreadable(const Dataset& dataset, const DecodeOptions& options, const Context& context,
+                     SkippedFiles& skipped);
 
 }  // namespace protogcd

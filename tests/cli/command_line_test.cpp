@@ -2,6 +2,7 @@
 // half-written.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "protogcd/core/files.h"
@@ -12,6 +13,8 @@ namespace protogcd {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::protogcd_path;
+using testing::run_command;
 using testing::run_protogcd;
 using testing::TemporaryFolder;
 
@@ -27,22 +30,70 @@ TEST(CommandLine, HelpAndVersionSucceed) {
   EXPECT_THAT(run_protogcd({"--version"}).output, HasSubstr("protogcd "));
 }
 
-TEST(CommandLine, EveryVerbsHelpHasAnExample) {
+/// The words of every verb, as the overview lists them.
+std::vector<std::vector<std::string>> all_verbs() {
   const std::string overview = run_protogcd({"--help"}).output;
   std::istringstream lines(overview.substr(overview.find("Verbs:\n") + 7));
-  std::string line;
-  int verbs = 0;
-  while (std::getline(lines, line) && !line.empty()) {
+  std::vector<std::vector<std::string>> verbs;
+  for (std::string line; std::getline(lines, line) && !line.empty();) {
     std::istringstream words(line.substr(0, line.find("  ", 2)));
-    std::vector<std::string> command;
-    for (std::string word; words >> word;) command.push_back(word);
+    verbs.emplace_back();
+    for (std::string word; words >> word;) verbs.back().push_back(word);
+  }
+  return verbs;
+}
+
+TEST(CommandLine, EveryVerbsHelpHasAnExample) {
+  const auto verbs = all_verbs();
+  EXPECT_GE(verbs.size(), 8u);
+  for (auto command : verbs) {
     command.emplace_back("--help");
     const auto result = run_protogcd(command);
-    EXPECT_EQ(result.exit_code, 0) << line;
-    EXPECT_THAT(result.output, HasSubstr("Example:\n")) << line;
-    ++verbs;
+    EXPECT_EQ(result.exit_code, 0) << ::testing::PrintToString(command);
+    EXPECT_THAT(result.output, HasSubstr("Example:\n")) << ::testing::PrintToString(command);
   }
-  EXPECT_GE(verbs, 2);
+}
+
+void expect_refused(std::vector<std::string> verb, const std::string& flag,
+                    const std::string& value) {
+  verb.insert(verb.end(), {flag, value});
+  const auto result = run_protogcd(verb);
+  EXPECT_EQ(result.exit_code, 2) << ::testing::PrintToString(verb);
+  EXPECT_THAT(result.errors, HasSubstr(flag + ": '" + value + "' is not allowed"));
+  EXPECT_EQ(result.output, "") << ::testing::PrintToString(verb);
+}
+
+TEST(CommandLine, BadCommonFlagsAreRefused) {
+  const std::vector<std::pair<std::string, std::string>> flags = {
+      {"--device", "cuda:"}, {"--device", "cuda:-1"}, {"--dtype", "float8"}, {"--threads", "-1"},
+      {"--seed", "-1"},      {"--bad-images", "eat"}, {"--max-bad", "101%"}, {"--max-bad", "-1"},
+      {"--max-bad", ""},     {"--log-level", "loud"}, {"--threads", "4097"}};
+  for (const auto& [flag, value] : flags) expect_refused({"info"}, flag, value);
+}
+
+TEST(CommandLine, EveryVerbRefusesThem) {
+  for (const auto& verb : all_verbs()) {
+    expect_refused(verb, "--device", "banana");
+    expect_refused(verb, "--max-bad", "a few");
+  }
+}
+
+TEST(CommandLine, CommonFlagsAreCheckedInConfigFilesToo) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "run.toml", "device = \"banana\"\n");
+  const auto device = run_protogcd({"info", "--config", folder / "run.toml"});
+  EXPECT_EQ(device.exit_code, 3);
+  EXPECT_THAT(device.errors, HasSubstr("run.toml:1: device: 'banana' is not allowed: expected "
+                                       "auto, cpu, cuda or cuda:N"));
+  write_file_atomically(folder / "run.toml", "max_bad = \"5 %\"\n");
+  EXPECT_EQ(run_protogcd({"info", "--config", folder / "run.toml"}).exit_code, 3);
+}
+
+TEST(CommandLine, AResultThatCannotBeWrittenIsAnError) {
+  const auto result =
+      run_command({"sh", "-c", "exec \"$0\" datasets list > /dev/full", protogcd_path()});
+  EXPECT_EQ(result.exit_code, 7);
+  EXPECT_THAT(result.errors, HasSubstr("stdout: cannot write"));
 }
 
 TEST(CommandLine, UnknownVerbAndOptionAreNamedWithTheNearest) {
@@ -64,6 +115,16 @@ TEST(CommandLine, BadValuesAreNamedWithWhatIsAllowed) {
   EXPECT_EQ(run_protogcd({"info", "--threads"}).exit_code, 2);
   EXPECT_EQ(run_protogcd({"info", "--seed", "1", "--seed", "2"}).exit_code, 2);
   EXPECT_THAT(run_protogcd({"completion"}).errors, HasSubstr("is needed: which shell"));
+  const auto empty = run_protogcd({"datasets", "make-demo", "--out", ""});
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_THAT(empty.errors, HasSubstr("--out is needed"));
+}
+
+TEST(CommandLine, AMessageIsOneLineWhateverAFileIsCalled) {
+  const auto result = run_protogcd({"datasets", "info", "--images", "no\nsuch\x1B[2Jfolder"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("no\\x0Asuch\\x1B[2Jfolder"));
+  EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1);
 }
 
 TEST(CommandLine, ConfigFileGivesOptionsAndFlagsWin) {

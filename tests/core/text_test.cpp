@@ -60,5 +60,10 @@ TEST(Text, SizesAndDurationsReadWell) {
   EXPECT_EQ(human_seconds(3725), "1 h 2 min");
 }
 
+TEST(Text, OneLineShowsControlCharacters) {
+  EXPECT_EQ(one_line("a\nb\x1B[2Jc\x7F"), "a\\x0Ab\\x1B[2Jc\\x7F");
+  EXPECT_EQ(one_line("\u00FCber \xFF"), "\u00FCber \xFF");
+}
+
 }  // namespace
 }  // namespace protogcd

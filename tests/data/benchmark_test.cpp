@@ -13,6 +13,7 @@
 #include "protogcd/core/sha256.h"
 #include "protogcd/data/ssb_splits.h"
 #include "tests/data/layouts.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -22,16 +23,6 @@ using namespace testing;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::string hash_of(const std::vector<std::size_t>& ids) {
   return sha256_hex(fmt::format("{}", fmt::join(ids, ",")));

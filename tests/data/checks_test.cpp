@@ -13,6 +13,7 @@
 #include "protogcd/data/skipped.h"
 #include "protogcd/data/user_data.h"
 #include "protogcd/data/verify.h"
+#include "protogcd/image/encode.h"
 #include "tests/data/layouts.h"
 #include "tests/support/temporary_folder.h"
 
@@ -46,18 +47,61 @@ TEST(Duplicates, AreFoundByContentAlone) {
   EXPECT_THAT(report.unreadable, IsEmpty());
 }
 
-TEST(Verify, FindsMissingEmptyAndForeignFiles) {
+/// "file: reason" of every image that cannot be read.
+std::vector<std::string> unreadable_of(const Dataset& dataset, std::size_t threads = 2) {
+  Logger log(LogLevel::kSilent);
+  const Context context{.threads = threads, .log = log};
+  SkippedFiles skipped(BadImagePolicy::parse("skip", "100%"), dataset.samples.size());
+  find_unreadable(dataset, {}, context, skipped);
+  std::vector<std::string> texts;
+  for (const auto& file : skipped.files()) {
+    texts.push_back(fmt::format("{}: {}", dataset.sources.name(file.source), file.reason));
+  }
+  return texts;
+}
+
+TEST(Verify, FindsMissingEmptyForeignAndCutFiles) {
   const TemporaryFolder folder;
   put_image(folder / "good.png");
   put_file(folder / "empty.png", "");
   put_file(folder / "text.png", "hello");
-  put_file(folder / "m.csv", "path,label\ngood.png,a\nempty.png,a\ntext.png,a\nmissing.png,a\n");
-  const DatasetCheck check = check_dataset(load_manifest(folder / "m.csv"), false);
-  EXPECT_THAT(check.problems,
-              ElementsAre(AllOf(HasSubstr("empty.png"), HasSubstr("empty")),
-                          AllOf(HasSubstr("text.png"), HasSubstr("does not begin like")),
-                          AllOf(HasSubstr("missing.png"), HasSubstr("No such file"))));
-  EXPECT_THAT(check.notes, Contains("test set: none"));
+  const std::string jpeg = encode_jpeg(Image(40, 30));
+  put_file(folder / "cut.jpg", jpeg.substr(0, jpeg.size() - 40));
+  put_file(folder / "a_jpeg_by_content.png", jpeg);
+  put_file(folder / "m.csv",
+           "path,label\ngood.png,a\nempty.png,a\ntext.png,a\ncut.jpg,a\nmissing.png,a\n"
+           "a_jpeg_by_content.png,a\n");
+  EXPECT_THAT(
+      unreadable_of(load_manifest(folder / "m.csv")),
+      ElementsAre(HasSubstr("empty.png: empty"), HasSubstr("text.png: not an image of a known"),
+                  HasSubstr("cut.jpg: truncated"), HasSubstr("missing.png: cannot open: No such")));
+}
+
+TEST(Verify, FindsTheSameWithAnyNumberOfThreads) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = fmt::format("{:03}.png", i);
+    if (i % 3 == 0) {
+      put_file(folder / name, name);
+    } else {
+      put_image(folder / name);
+    }
+  }
+  const Dataset dataset = load_images(folder.path());
+  const auto found = unreadable_of(dataset, 1);
+  EXPECT_EQ(found.size(), 100u);
+  EXPECT_EQ(found, unreadable_of(dataset, 7));
+}
+
+TEST(Verify, StopsWhereTheLimitSaysSo) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 200; ++i) put_file(folder / fmt::format("{:03}.png", i), "x");
+  const Dataset dataset = load_images(folder.path());
+  Logger log(LogLevel::kSilent);
+  const Context context{.threads = 3, .log = log};
+  SkippedFiles skipped(BadImagePolicy::parse("skip", "5"), 200);
+  EXPECT_THROW(find_unreadable(dataset, {}, context, skipped), DataError);
+  EXPECT_LT(skipped.count(), 200u);
 }
 
 TEST(Verify, APipeNeitherHangsNorCounts) {
@@ -66,8 +110,9 @@ TEST(Verify, APipeNeitherHangsNorCounts) {
   put_image(folder / "good.png");
   put_file(folder / "m.csv", "path,label\npipe.png,\ngood.png,\n");
   const Dataset dataset = load_manifest(folder / "m.csv");
-  EXPECT_THAT(check_dataset(dataset, false).problems, ElementsAre(HasSubstr("pipe.png")));
+  EXPECT_THAT(unreadable_of(dataset), ElementsAre("pipe.png: a named pipe, not a file"));
   EXPECT_THAT(find_duplicates(dataset).unreadable, ElementsAre(HasSubstr("pipe.png")));
+  EXPECT_THAT(check_dataset(dataset, false).notes, Contains("test set: none"));
 }
 
 TEST(Verify, EqualFilesUnderDifferentClassesAreAProblem) {

@@ -8,6 +8,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/npy.h"
 #include "tests/data/layouts.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -17,16 +18,6 @@ using namespace std::string_literals;
 using namespace testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));

@@ -137,6 +137,52 @@ TEST_F(DatasetsVerbs, VerifyPassesGoodDataAndListsProblemsOfBad) {
   EXPECT_THAT(tiny.output, HasSubstr("the published CUB-200-2011 has 1498"));
 }
 
+TEST_F(DatasetsVerbs, VerifyListsUnreadableImagesAndHonoursTheLimit) {
+  for (int i = 0; i < 8; ++i) put_image(folder_ / fmt::format("rest/more/{}.png", i));
+  put_file(folder_ / "rest/cut.png", "\x89PNG\r\n\x1A\n");
+  put_file(folder_ / "rest/page.jpg", "<html>404</html>");
+  const auto verify = [&](std::vector<std::string> more) {
+    std::vector<std::string> command = {"datasets", "verify",    "--images",       at("rest"),
+                                        "--json",   "--skipped", at("skipped.csv")};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_protogcd(command);
+  };
+  const auto strict = verify({});
+  EXPECT_EQ(strict.exit_code, 4);
+  EXPECT_THAT(strict.errors, AllOf(HasSubstr("2 of 12 images cannot be read"),
+                                   HasSubstr("--max-bad allows 0"), HasSubstr("rest/cut.png")));
+  const CsvTable table = CsvTable::read(folder_ / "skipped.csv");
+  EXPECT_THAT(table.header(), ElementsAre("path", "reason"));
+  ASSERT_EQ(table.rows().size(), 2u);
+  EXPECT_THAT(table.rows()[0].fields, ElementsAre("rest/cut.png", HasSubstr("truncated")));
+  EXPECT_THAT(table.rows()[1].fields, ElementsAre("rest/page.jpg", HasSubstr("HTML")));
+  EXPECT_EQ(nlohmann::json::parse(strict.output)["unreadable"].size(), 2u);
+
+  const auto again = verify({"--max-bad", "50%"});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.errors, AllOf(HasSubstr("--skipped"), HasSubstr("skipped.csv")));
+  const auto patient = verify({"--max-bad", "50%", "--overwrite"});
+  EXPECT_EQ(patient.exit_code, 0) << patient.errors;
+  EXPECT_EQ(nlohmann::json::parse(patient.output)["ok"], true);
+  EXPECT_EQ(verify({"--max-bad", "2", "--overwrite"}).exit_code, 0);
+  EXPECT_EQ(verify({"--max-bad", "1", "--overwrite"}).exit_code, 4);
+  const auto fail = verify({"--bad-images", "fail", "--max-bad", "50%", "--overwrite"});
+  EXPECT_EQ(fail.exit_code, 4);
+  EXPECT_THAT(fail.errors, HasSubstr("--bad-images fail"));
+}
+
+TEST_F(DatasetsVerbs, VerifyWritesNothingWhereItCannot) {
+  const auto folder = run_protogcd(
+      {"datasets", "verify", "--images", at("rest"), "--skipped", at("lab"), "--overwrite"});
+  EXPECT_EQ(folder.exit_code, 7);
+  EXPECT_THAT(folder.errors, AllOf(HasSubstr("--skipped"), HasSubstr("is a folder")));
+  const auto absent = run_protogcd(
+      {"datasets", "verify", "--images", at("rest"), "--skipped", at("absent/skipped.csv")});
+  EXPECT_EQ(absent.exit_code, 7);
+  EXPECT_THAT(absent.errors, HasSubstr("absent/skipped.csv"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "absent"));
+}
+
 TEST_F(DatasetsVerbs, FlagsThatDoNotFitTogetherAreUsageErrors) {
   const std::vector<std::vector<std::string>> commands = {
       {},

@@ -10,7 +10,7 @@ namespace protogcd::testing {
 
 /// Writes a file and the folders it is in.
 void put_file(const std::filesystem::path& path, std::string_view bytes);
-/// A file that begins like a PNG image; `content` makes it differ from others.
+/// A tiny PNG image; `content`, which follows it, makes the file differ from others.
 void put_image(const std::filesystem::path& path, std::string_view content = {});
 
 /// Pixels of a made-up CIFAR image: plane c, row y, column x hold (seed + 50 c + 3 y + x) mod 256.

@@ -7,6 +7,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/data/cifar.h"
 #include "tests/data/layouts.h"
+#include "tests/support/error_message.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -21,12 +22,8 @@ std::filesystem::path seed(const std::string& name) {
 }
 
 std::string message_for(const std::string& bytes) {
-  try {
-    const MatlabFile file(std::as_bytes(std::span(bytes)), "x.mat");
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return testing::message_of<DataError>(
+      [&] { MatlabFile(std::as_bytes(std::span(bytes)), "x.mat"); });
 }
 
 TEST(Matlab, ReadsCarAnnotationsPlainAndCompressed) {

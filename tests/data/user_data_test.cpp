@@ -4,6 +4,7 @@
 
 #include "protogcd/core/error.h"
 #include "tests/data/layouts.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -12,21 +13,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::message_of;
 using testing::put_file;
 using testing::put_image;
 
-template <class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 std::string parse_message(const std::string& text) {
-  return message_of([&] { parse_manifest(text, "m.csv", "f"); });
+  return message_of<DataError>([&] { parse_manifest(text, "m.csv", "f"); });
 }
 
 std::string describe(const Dataset& dataset) {
@@ -58,7 +50,8 @@ TEST(Folders, AnImageWithoutAClassIsNamed) {
   put_image(folder / "labelled/stray.png");
   // A trailing slash must not hide it.
   for (const char* name : {"labelled", "labelled/", "labelled/."}) {
-    EXPECT_THAT(message_of([&] { load_folders(folder / name, {}); }), HasSubstr("stray.png"));
+    EXPECT_THAT(message_of<DataError>([&] { load_folders(folder / name, {}); }),
+                HasSubstr("stray.png"));
   }
 }
 
@@ -66,14 +59,15 @@ TEST(Folders, RefusesEmptyAndOverlappingFolders) {
   const testing::TemporaryFolder folder;
   put_image(folder / "all/a/1.png");
   std::filesystem::create_directory(folder / "empty");
-  EXPECT_THAT(message_of([&] { load_folders(folder / "all", folder / "empty"); }),
+  EXPECT_THAT(message_of<DataError>([&] { load_folders(folder / "all", folder / "empty"); }),
               AllOf(HasSubstr("empty"), HasSubstr("no image files")));
-  EXPECT_THAT(message_of([&] { load_folders(folder / "all", folder / "all/a"); }),
+  EXPECT_THAT(message_of<DataError>([&] { load_folders(folder / "all", folder / "all/a"); }),
               HasSubstr("one lies inside the other"));
-  EXPECT_THAT(message_of([&] { load_folders(folder / "all", folder.path()); }),
+  EXPECT_THAT(message_of<DataError>([&] { load_folders(folder / "all", folder.path()); }),
               HasSubstr("one lies inside the other"));
   put_image(folder / "all-2/1.png");
-  EXPECT_EQ(message_of([&] { load_folders(folder / "all", folder / "all-2"); }), "accepted");
+  EXPECT_EQ(message_of<DataError>([&] { load_folders(folder / "all", folder / "all-2"); }),
+            "accepted");
 }
 
 TEST(Manifest, SetsFollowLabelAndSplit) {
@@ -114,7 +108,7 @@ TEST(Manifest, PathsAreRelativeToItsFolder) {
   put_file(folder / "lists/m.csv", "path,label\n../images/a.png,cat\n");
   EXPECT_TRUE(std::filesystem::exists(load_manifest(folder / "lists/m.csv").sources.path(0)));
   put_file(folder / "lists/wrong.csv", "path,label\nimages/a.png,cat\n");
-  EXPECT_THAT(message_of([&] { load_manifest(folder / "lists/wrong.csv"); }),
+  EXPECT_THAT(message_of<DataError>([&] { load_manifest(folder / "lists/wrong.csv"); }),
               AllOf(HasSubstr("wrong.csv"), HasSubstr("lists/images/a.png")));
 }
 
@@ -156,12 +150,14 @@ TEST_F(Truth, OfALinkedFolderIsFoundToo) {
 }
 
 TEST_F(Truth, RefusesContradictionsAndFilesThatDoNotBelong) {
-  EXPECT_THAT(message_of([&] { with_truth("path,label\na.png,x\n"); }), HasSubstr("none of its 1"));
-  EXPECT_THAT(message_of([&] { with_truth("path,label\n2.png,x\n../rest/2.png,y\n"); }),
+  EXPECT_THAT(message_of<DataError>([&] { with_truth("path,label\na.png,x\n"); }),
+              HasSubstr("none of its 1"));
+  EXPECT_THAT(message_of<DataError>([&] { with_truth("path,label\n2.png,x\n../rest/2.png,y\n"); }),
               HasSubstr("truth.csv:3"));
-  EXPECT_THAT(message_of([&] { with_truth("path,label\n../labelled/cat/1.png,dog\n"); }),
+  EXPECT_THAT(message_of<DataError>([&] { with_truth("path,label\n../labelled/cat/1.png,dog\n"); }),
               HasSubstr("'cat' was given before"));
-  EXPECT_THAT(message_of([&] { with_truth("path,label\n2.png,\n"); }), HasSubstr("truth.csv:2"));
+  EXPECT_THAT(message_of<DataError>([&] { with_truth("path,label\n2.png,\n"); }),
+              HasSubstr("truth.csv:2"));
 }
 
 }  // namespace

@@ -21,6 +21,20 @@ TEST(BenchImages, PrintsMedianAndSpreadAsJson) {
     EXPECT_LE(rates.at("median"), rates.at("highest")) << key;
   }
   EXPECT_FALSE(json.contains("pillow"));
+  EXPECT_FALSE(json.contains("fast_decode_images_per_cpu_second"));
+}
+
+TEST(BenchImages, FastDecodingIsMeasuredBesideTheExactOne) {
+  const std::vector<std::string> command = {"bench", "images",        "--runs",  "5",   "--passes",
+                                            "1",     "--fast-decode", "--width", "1200"};
+  const auto text = run_protogcd(command);
+  ASSERT_EQ(text.exit_code, 0) << text.errors;
+  EXPECT_THAT(text.output, ::testing::HasSubstr("JPEG 1200x900"));
+  EXPECT_THAT(text.output, ::testing::HasSubstr("--fast-decode, per core"));
+  auto with_json = command;
+  with_json.emplace_back("--json");
+  const auto json = nlohmann::json::parse(run_protogcd(with_json).output);
+  EXPECT_GT(json.at("fast_decode_images_per_cpu_second").at("lowest").get<double>(), 0);
 }
 
 TEST(BenchImages, APythonWithoutPillowIsAUsageError) {
