@@ -5,6 +5,8 @@ namespace protogcd::cli {
 std::vector<Verb> all_verbs() {
   return {datasets_list_verb(),  datasets_info_verb(),      datasets_verify_verb(),
           datasets_split_verb(), datasets_make_demo_verb(), bench_images_verb(),
+#ifdef PROTOGCD_WITH_TORCH
+#endif
           info_verb(),           completion_verb()};
 }
 
