@@ -6,6 +6,7 @@ std::vector<Verb> all_verbs() {
   return {datasets_list_verb(),  datasets_info_verb(),      datasets_verify_verb(),
           datasets_split_verb(), datasets_make_demo_verb(), bench_images_verb(),
 #ifdef PROTOGCD_WITH_TORCH
+          embed_verb(),          weights_inspect_verb(),    weights_convert_verb(),
 #endif
           info_verb(),           completion_verb()};
 }
