@@ -39,14 +39,14 @@ ModelGuess guess_model(const WeightFile& file, const InspectOptions& options) {
   ModelGuess guess;
   try {
     const ReleaseState release = with_release_names(state_of(file, options.file.string()));
-    guess.naming = naming_style_name(release.style);
+    // Names of what is no model follow no style.
+    if (release.state.find("cls_token") != nullptr) guess.naming = naming_style_name(release.style);
     const VitConfig config = infer_vit_config(release, options.heads);
     guess.unused = check_tensors(release.state, vit_tensors(config));
     guess.geometry = config;
   } catch (const ModelFileError& error) {
     guess.problem = error.what();
   }
-  if (!guess.geometry) guess.naming.clear();  // names of what is no model follow no style
   return guess;
 }
 
@@ -108,8 +108,8 @@ nlohmann::json inspect_json(const WeightFile& file, const ModelGuess& guess,
                            {"naming", nullptr},
                            {"geometry", nullptr},
                            {"problem", nullptr}};
+  if (!guess.naming.empty()) result["naming"] = guess.naming;
   if (guess.geometry) {
-    result["naming"] = guess.naming;
     result["geometry"] = geometry_json(*guess.geometry);
   } else {
     result["problem"] = guess.problem;
@@ -142,6 +142,7 @@ void inspect(const InspectOptions& options, Session& session) {
   for (const auto& [key, note] : file.metadata)
     fmt::print("note: {} = {}\n", printable(key), printable(note));
   if (!guess.geometry) {
+    if (!guess.naming.empty()) fmt::print("names of {}\n", guess.naming);
     fmt::print("no usable backbone: {}\n", guess.problem);
     return;
   }

@@ -60,7 +60,7 @@ struct OutputPaths {
 class Embedder {
  public:
   Embedder(Backbone backbone, at::ScalarType type, at::Device device, bool with_tokens)
-      : device_(device), exact_(type == at::kDouble ? at::kDouble : at::kFloat) {
+      : exact_(type == at::kDouble ? at::kDouble : at::kFloat) {
     if (with_tokens) {
       plain_.emplace(backbone.vit.converted(type, device));
     } else {
@@ -88,7 +88,6 @@ class Embedder {
   ElementType element_type() const { return element_type_of(exact_); }
 
  private:
-  at::Device device_;
   at::ScalarType exact_;  ///< of what is handed out
   std::optional<Trunk> trunk_;
   std::optional<Tail> tail_;

@@ -92,7 +92,8 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   config.heads = heads.value_or(config.width / kUsualHeadWidth);
   if (config.heads < 1 || config.width % config.heads != 0 || config.patch < 1) {
     throw ModelFileError(fmt::format("{}: {} channels cannot be divided among {} heads",
-                                     state.origin, config.width, config.heads));
+                                     state.origin, config.width, config.heads),
+                         "say how many there are with --heads");
   }
   config.gated_mlp = state.find("blocks.0.mlp.w12.weight") != nullptr;
   config.hidden = config.gated_mlp ? needed(state, "blocks.0.mlp.w3.weight", 2).size(1)

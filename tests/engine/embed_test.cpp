@@ -225,8 +225,9 @@ TEST(Embed, AKilledRunGoesOnToTheSameBytes) {
   // Killed after the first of many small steps.
   const Work work(120, kTiny, 150);
   write_file_atomically(work.folder / "images/10004.png", "broken");
-  const std::vector<std::string> slow = {"--batch", "1",      "--image-size", "128",    "--max-bad",
-                                         "1",       "--json", "--dtype",      "float32"};
+  const std::vector<std::string> slow = {
+      "--batch", "1",       "--image-size", "128",       "--max-bad", "1",
+      "--json",  "--dtype", "float32",      "--threads", "1"};
   auto command = work.command(slow);
   // The first --image-size of the command would be given twice.
   command.erase(command.begin() + 7, command.begin() + 9);

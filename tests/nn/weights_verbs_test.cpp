@@ -44,6 +44,14 @@ TEST(WeightsInspect, ListsTensorsAndTheGeometryTheyMakeUp) {
   EXPECT_EQ(json.at("parameters"), bytes / 4);
 }
 
+TEST(WeightsInspect, NamesAreRecognisedWhereTheGeometryIsNot) {
+  const auto result = run_protogcd({"weights", "inspect", fixture("hf_vit.safetensors"), "--json"});
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_EQ(json.at("naming"), "Hugging Face ViT");
+  EXPECT_TRUE(json.at("geometry").is_null());
+  EXPECT_THAT(json.at("problem").get<std::string>(), HasSubstr("32 channels cannot be divided"));
+}
+
 TEST(WeightsInspect, SaysWhyAFileIsNoBackbone) {
   const auto result = run_protogcd({"weights", "inspect", fixture("types.pth"), "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
@@ -52,6 +60,7 @@ TEST(WeightsInspect, SaysWhyAFileIsNoBackbone) {
   EXPECT_EQ(json.at("tensors").size(), 13u);
   EXPECT_EQ(json.at("tensors")[0].at("dtype"), "float64");
   EXPECT_TRUE(json.at("geometry").is_null());
+  EXPECT_TRUE(json.at("naming").is_null());
   EXPECT_THAT(json.at("problem").get<std::string>(), HasSubstr("not a Vision Transformer"));
 }
 
