@@ -72,7 +72,7 @@ ScratchFolder::ScratchFolder() {
 
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  remove_folder(path_, ignored);
 }
 
 BenchPhotos::BenchPhotos(ImageSize size, int count, std::uint64_t seed) : size_(size) {

@@ -168,8 +168,11 @@ void declare_common_options(OptionTable& table, CommonOptions& options) {
   table.add("device", &options.device, "where to compute: auto, cpu, cuda or cuda:N")
       .matching(is_device_choice, "auto, cpu, cuda or cuda:N")
       .value_name("DEVICE");
-  table.add("dtype", &options.dtype, "arithmetic of the frozen backbone")
-      .one_of({"auto", "float32", "bfloat16", "float64"});
+  // A verb that writes numbers may have a --dtype of its own, for them.
+  if (table.find("dtype") == nullptr) {
+    table.add("dtype", &options.dtype, "arithmetic of the frozen backbone")
+        .one_of({"auto", "float32", "bfloat16", "float64"});
+  }
   table.add("threads", &options.threads, "CPU threads, 0 = all").at_least(0).at_most(4096);
   table.add("seed", &options.seed, "seed of everything random");
   table.add("bad_images", &options.bad_images, "what to do with an image that cannot be read")

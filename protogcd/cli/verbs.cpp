@@ -3,14 +3,20 @@
 namespace protogcd::cli {
 
 std::vector<Verb> all_verbs() {
-  return {
-      datasets_list_verb(),  datasets_info_verb(),      datasets_verify_verb(),
-      datasets_split_verb(), datasets_make_demo_verb(), bench_images_verb(),
+  return {datasets_list_verb(),
+          datasets_info_verb(),
+          datasets_verify_verb(),
+          datasets_split_verb(),
+          datasets_make_demo_verb(),
 #ifdef PROTOGCD_WITH_TORCH
-      bench_backbone_verb(),
+          embed_verb(),
+          weights_inspect_verb(),
+          weights_convert_verb(),
+          bench_backbone_verb(),
 #endif
-      info_verb(),           completion_verb(),
-  };
+          bench_images_verb(),
+          info_verb(),
+          completion_verb()};
 }
 
 }  // namespace protogcd::cli

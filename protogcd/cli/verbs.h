@@ -18,6 +18,9 @@ Verb datasets_list_verb();
 Verb datasets_make_demo_verb();
 Verb datasets_split_verb();
 Verb datasets_verify_verb();
+Verb embed_verb();
 Verb info_verb();
+Verb weights_convert_verb();
+Verb weights_inspect_verb();
 
 }  // namespace protogcd::cli

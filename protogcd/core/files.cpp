@@ -181,12 +181,22 @@ void create_folders(const std::filesystem::path& path) {
   }
 }
 
-void remove_folder(const std::filesystem::path& path) {
+void remove_folder(const std::filesystem::path& path, std::error_code& error) {
   constexpr int kOpenFolders = 32;
-  const auto remove_one = [](const char* name, const struct stat*, int, FTW*) { return ::remove(name); };
-  if (::nftw(path.c_str(), remove_one, kOpenFolders, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT) {
-    throw_file_error("remove", path, errno);
+  const auto remove_one = [](const char* name, const struct stat*, int, FTW*) {
+    return ::remove(name);
+  };
+  error.clear();
+  if (::nftw(path.c_str(), remove_one, kOpenFolders, FTW_DEPTH | FTW_PHYS) != 0 &&
+      errno != ENOENT) {
+    error.assign(errno, std::generic_category());
   }
+}
+
+void remove_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  remove_folder(path, error);
+  if (error) throw_file_error("remove", path, error.value());
 }
 
 void check_output_path(const std::filesystem::path& path, bool overwrite, std::string_view flag) {

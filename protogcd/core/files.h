@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace protogcd {
 
@@ -47,9 +48,12 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 /// Creates the folder and its parents; FileError names it if that fails.
 void create_folders(const std::filesystem::path& path);
 
-/// Removes a folder and all it holds; links are removed, not followed. Nothing there is no error. Used instead of
-/// std::filesystem::remove_all, of which a CUDA libtorch exports a copy that crashes.
+/// Removes a folder and all it holds; links are removed, not followed. Nothing there is no error.
+/// Used instead of std::filesystem::remove_all, of which a CUDA libtorch exports a copy that
+/// crashes.
 void remove_folder(const std::filesystem::path& path);
+/// The same where failing is no reason to stop.
+void remove_folder(const std::filesystem::path& path, std::error_code& error);
 
 /// Refuses an output that exists already, unless told to overwrite; UsageError says which flag
 /// would allow it. `flag` is the one that named the output.

@@ -228,12 +228,16 @@ NpyWriter::NpyWriter(const std::filesystem::path& path, ElementType type,
   const auto size = checked_byte_count(shape, type);
   if (!size) throw InternalError("NpyWriter: bad shape");
   missing_bytes_ = *size;
+  file_.write(npy_preamble(type, shape));
+}
+
+std::string npy_preamble(ElementType type, std::span<const std::int64_t> shape) {
   const std::string header = header_text(type, shape);
   const auto length = static_cast<std::uint16_t>(header.size());
-  file_.write(kMagic);
-  file_.write("\x01\x00"sv);
-  file_.write(std::as_bytes(std::span(&length, 1)));
-  file_.write(header);
+  std::string text(kMagic);
+  text += "\x01\x00"sv;
+  text.append(reinterpret_cast<const char*>(&length), sizeof length);
+  return text + header;
 }
 
 void NpyWriter::append(std::span<const std::byte> bytes) {

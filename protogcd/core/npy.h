@@ -50,6 +50,9 @@ class NpyWriter {
   std::uint64_t missing_bytes_;
 };
 
+/// What stands before the data: magic, version and header, a multiple of 64 bytes.
+std::string npy_preamble(ElementType type, std::span<const std::int64_t> shape);
+
 void write_npy(const std::filesystem::path& path, const TensorEntry& array);
 
 }  // namespace protogcd

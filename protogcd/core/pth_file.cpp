@@ -52,6 +52,7 @@ constexpr std::string_view kAllowedGlobals[] = {"collections.OrderedDict",
 
 constexpr std::size_t kMostEntries = 1'000'000;
 constexpr int kDeepestDict = 8;
+constexpr std::size_t kLongestName = 1000;
 
 struct Storage {
   std::string_view key;
@@ -61,23 +62,34 @@ struct Storage {
 
 class Reader {
  public:
-  Reader(const ZipArchive& archive, std::string root, const std::string& name)
-      : archive_(archive), root_(std::move(root)), name_(name) {}
+  Reader(const ZipArchive& archive, std::string root, const std::string& name,
+         std::uint64_t file_bytes, std::uint64_t pickle_bytes)
+      : archive_(archive),
+        root_(std::move(root)),
+        name_(name),
+        visit_budget_(2 * pickle_bytes),
+        copy_budget_(2 * file_bytes) {}
 
   std::vector<TensorEntry> entries;
   std::vector<std::unique_ptr<std::vector<std::byte>>> rearranged;
 
   /// Collects the tensors of a dict and of the dicts inside it.
   void collect(const PickleValue& value, const std::string& prefix, int depth) {
-    if (++visited_ > 4 * kMostEntries || depth > kDeepestDict)
-      throw ModelFileError(fmt::format("{}: nested too deeply", name_));
+    if (depth > kDeepestDict) throw ModelFileError(fmt::format("{}: nested too deeply", name_));
     for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
+      // A dict may occur any number of times inside others: a small file can describe a huge tree.
+      // One that is a tree has fewer entries than bytes.
+      if (visit_budget_-- == 0) throw ModelFileError(fmt::format("{}: too many entries", name_));
       const PickleValue& key = *value.items[i];
       const PickleValue& item = *value.items[i + 1];
       const std::string key_text =
           key.is_string() ? std::string(key.text) : fmt::format("{}", key.integer);
       if (!key.is_string() && !key.is(Kind::kInteger)) continue;
       const std::string name = prefix + key_text;
+      if (name.size() > kLongestName) {
+        throw ModelFileError(fmt::format("{}: entry '{}...': its name has {} characters", name_,
+                                         name.substr(0, 100), name.size()));
+      }
       if (is_call(item, "torch._utils._rebuild_tensor_v2") ||
           is_call(item, "torch._utils._rebuild_parameter")) {
         if (!names_.insert(name).second)
@@ -164,6 +176,9 @@ class Reader {
     if (*byte_count == 0 || is_row_major(shape, strides)) {
       return {entry, source.type, shape, source.bytes.subspan(offset, *byte_count)};
     }
+    // Any number of tensors may share one storage; what is copied stays in proportion to the file.
+    if (*byte_count > copy_budget_) fail(entry, "too many tensors are views of one storage");
+    copy_budget_ -= *byte_count;
     rearranged.push_back(
         std::make_unique<std::vector<std::byte>>(row_major_copy(source, offset, shape, strides)));
     return {entry, source.type, shape, *rearranged.back()};
@@ -221,7 +236,8 @@ class Reader {
   std::string root_;
   const std::string& name_;
   std::set<std::string> names_;
-  std::size_t visited_ = 0;
+  std::uint64_t visit_budget_;
+  std::uint64_t copy_budget_;
 };
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -234,8 +250,8 @@ bool PthFile::looks_like_one(std::span<const std::byte> bytes) {
   return text_of(bytes).starts_with("PK\x03\x04");
 }
 
-PthFile::PthFile(const std::filesystem::path& path) : file_(std::make_unique<MappedFile>(path)) {
-  parse(file_->bytes(), path.string());
+PthFile::PthFile(MappedFile file) : file_(std::move(file)) {
+  parse(file_->bytes(), file_->path().string());
 }
 
 PthFile::PthFile(std::span<const std::byte> bytes, const std::string& name) {
@@ -267,7 +283,7 @@ void PthFile::parse(std::span<const std::byte> bytes, const std::string& name) {
     throw ModelFileError(
         fmt::format("{}: holds a {}, not a state_dict", name, pickle_kind_name(content.kind)));
   }
-  Reader reader(archive, root, name);
+  Reader reader(archive, root, name, bytes.size(), pickle->second.bytes.size());
   reader.collect(content, "", 0);
   if (reader.entries.empty()) throw ModelFileError(fmt::format("{}: holds no tensors", name));
   entries_ = std::move(reader.entries);

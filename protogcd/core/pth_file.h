@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ namespace protogcd {
 /// with file, entry and offset.
 class PthFile {
  public:
-  explicit PthFile(const std::filesystem::path& path);
+  explicit PthFile(MappedFile file);
+  explicit PthFile(const std::filesystem::path& path) : PthFile(MappedFile(path)) {}
   /// For tests and fuzzing: bytes that must outlive the object.
   PthFile(std::span<const std::byte> bytes, const std::string& name);
 
@@ -31,7 +33,7 @@ class PthFile {
  private:
   void parse(std::span<const std::byte> bytes, const std::string& name);
 
-  std::unique_ptr<MappedFile> file_;
+  std::optional<MappedFile> file_;
   std::vector<TensorEntry> entries_;
   std::vector<std::unique_ptr<std::vector<std::byte>>>
       rearranged_;  ///< tensors whose strides are not row-major

@@ -83,8 +83,8 @@ std::optional<std::vector<std::int64_t>> integer_list(const nlohmann::json& obje
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : name_(path.string()), file_(std::make_unique<MappedFile>(path)) {
+SafetensorsFile::SafetensorsFile(MappedFile file)
+    : name_(file.path().string()), file_(std::move(file)) {
   parse(file_->bytes());
 }
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +19,8 @@ namespace protogcd {
 /// A memory-mapped safetensors file. Opening reads the header alone.
 class SafetensorsFile {
  public:
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  explicit SafetensorsFile(MappedFile file);
+  explicit SafetensorsFile(const std::filesystem::path& path) : SafetensorsFile(MappedFile(path)) {}
   /// For tests and fuzzing: bytes that must outlive the object; `name` stands for the file in
   /// messages.
   SafetensorsFile(std::span<const std::byte> bytes, const std::string& name);
@@ -34,7 +35,7 @@ class SafetensorsFile {
   void parse(std::span<const std::byte> bytes);
 
   std::string name_;
-  std::unique_ptr<MappedFile> file_;
+  std::optional<MappedFile> file_;
   std::vector<TensorEntry> entries_;  ///< in the order of their data
   std::map<std::string, std::string> metadata_;
 };

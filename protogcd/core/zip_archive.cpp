@@ -114,9 +114,13 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name)
   parse(bytes);
 }
 
-bool ZipArchive::is_intact(const Record& record) {
+bool ZipArchive::is_intact([[maybe_unused]] const Record& record) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+  return true;  // no fuzzer guesses a checksum, and what lies behind it must hold without
+#else
   return crc32_z(0, reinterpret_cast<const Bytef*>(record.bytes.data()), record.bytes.size()) ==
          record.checksum;
+#endif
 }
 
 void ZipArchive::parse(std::span<const std::byte> raw) {

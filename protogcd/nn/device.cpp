@@ -1,6 +1,7 @@
 #include "protogcd/nn/device.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <fmt/format.h>
 
@@ -43,6 +44,10 @@ ComputeDevice resolve_device(const std::string& choice) {
         "use --device cpu, or build against a CUDA torch (TORCH_DIR=...)");
   }
   return {.is_cuda = true, .index = static_cast<int>(index)};
+}
+
+void set_compute_threads(std::size_t threads) {
+  at::set_num_threads(static_cast<int>(threads));
 }
 
 std::string torch_version() {

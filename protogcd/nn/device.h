@@ -2,6 +2,7 @@
 // does.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct ComputeDevice {
 /// auto: the first CUDA device, else the CPU. cuda or cuda:N must exist: DeviceError, never a
 /// silent CPU run.
 ComputeDevice resolve_device(const std::string& choice);
+
+/// How many CPU threads libtorch computes with.
+void set_compute_threads(std::size_t threads);
 
 std::string torch_version();
 std::string cpu_capability();  ///< the vector instructions libtorch uses, e.g. "AVX512"

@@ -6,8 +6,6 @@
 #include <algorithm>
 
 #include "protogcd/core/error.h"
-#include "protogcd/core/pth_file.h"
-#include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -23,6 +21,16 @@ constexpr std::pair<ElementType, at::ScalarType> kTypes[] = {
 std::string nearest_note(const std::string& name, const std::vector<std::string>& names) {
   const auto nearest = nearest_name(name, names);
   return nearest ? fmt::format(" (nearest: {})", *nearest) : "";
+}
+
+/// A tensor without elements may still claim sizes whose product no number holds.
+at::Tensor empty_tensor(const TensorEntry& entry, at::ScalarType type) {
+  try {
+    return at::empty(entry.shape, type);
+  } catch (const c10::Error&) {
+    throw ModelFileError(
+        fmt::format("entry '{}': shape {} is too large", entry.name, entry.shape_text()));
+  }
 }
 
 }  // namespace
@@ -47,7 +55,7 @@ ElementType element_type_of(at::ScalarType type) {
 at::Tensor tensor_of(const TensorEntry& entry, std::shared_ptr<const void> owner) {
   const at::ScalarType type = scalar_type_of(entry.type);
   auto* data = const_cast<std::byte*>(entry.bytes.data());
-  if (entry.bytes.empty()) return at::empty(entry.shape, type);
+  if (entry.bytes.empty()) return empty_tensor(entry, type);
   // A view with byte alignment is first seen as bytes, then copied into memory of its own.
   if (reinterpret_cast<std::uintptr_t>(data) % element_size(entry.type) != 0) {
     at::Tensor copy = at::empty(entry.shape, type);
@@ -68,15 +76,12 @@ TensorEntry entry_of(const std::string& name, const at::Tensor& tensor) {
 }
 
 StateDict load_state_dict(const std::filesystem::path& path) {
-  StateDict state{.origin = path.string(), .tensors = {}};
-  const auto take = [&](const auto& file) {
-    for (const auto& entry : file->entries()) state.tensors[entry.name] = tensor_of(entry, file);
-  };
-  if (PthFile::looks_like_one(MappedFile(path).bytes())) {
-    take(std::make_shared<PthFile>(path));
-  } else {
-    take(std::make_shared<SafetensorsFile>(path));
-  }
+  return state_of(open_weight_file(path), path.string());
+}
+
+StateDict state_of(const WeightFile& file, const std::string& origin) {
+  StateDict state{.origin = origin, .tensors = {}, .metadata = file.metadata};
+  for (const auto& entry : file.entries) state.tensors[entry.name] = tensor_of(entry, file.owner);
   return state;
 }
 

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "protogcd/core/tensor_entry.h"
+#include "protogcd/core/weight_file.h"
 
 namespace protogcd {
 
 struct StateDict {
   std::string origin;  ///< the file, for messages
   std::map<std::string, at::Tensor> tensors;
+  std::map<std::string, std::string> metadata = {};  ///< the file's notes about itself
 
   const at::Tensor* find(const std::string& name) const;
 };
@@ -24,6 +26,7 @@ struct StateDict {
 /// Opens safetensors, or PyTorch's .pth/.pt, whichever the content is. Tensors keep the mapped file
 /// alive.
 StateDict load_state_dict(const std::filesystem::path& path);
+StateDict state_of(const WeightFile& file, const std::string& origin);
 
 at::ScalarType scalar_type_of(ElementType type);
 ElementType element_type_of(at::ScalarType type);

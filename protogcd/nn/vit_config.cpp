@@ -92,22 +92,24 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   config.heads = heads.value_or(config.width / kUsualHeadWidth);
   if (config.heads < 1 || config.width % config.heads != 0 || config.patch < 1) {
     throw ModelFileError(fmt::format("{}: {} channels cannot be divided among {} heads",
-                                     state.origin, config.width, config.heads));
+                                     state.origin, config.width, config.heads),
+                         "say how many there are with --heads");
   }
   config.gated_mlp = state.find("blocks.0.mlp.w12.weight") != nullptr;
   config.hidden = config.gated_mlp ? needed(state, "blocks.0.mlp.w3.weight", 2).size(1)
                                    : needed(state, "blocks.0.mlp.fc1.weight", 2).size(0);
   config.layer_scale = state.find("blocks.0.ls1.gamma") != nullptr;
-  if (const at::Tensor* registers = state.find("register_tokens"))
-    config.registers = registers->size(1);
+  if (state.find("register_tokens") != nullptr)
+    config.registers = needed(state, "register_tokens", 3).size(1);
   const std::int64_t positions = needed(state, "pos_embed", 3).size(1);
   const auto side = [](std::int64_t count) {
     return static_cast<std::int64_t>(std::lround(std::sqrt(count)));
   };
-  config.grid = side(positions - 1);
+  config.grid = side(std::max<std::int64_t>(positions - 1, 0));
   config.position_on_class = config.grid * config.grid == positions - 1;
   if (!config.position_on_class) config.grid = side(positions);
-  if (config.grid * config.grid + (config.position_on_class ? 1 : 0) != positions) {
+  if (config.grid < 1 ||
+      config.grid * config.grid + (config.position_on_class ? 1 : 0) != positions) {
     throw ModelFileError(fmt::format("{}: pos_embed has {} rows, which is no square of patches",
                                      state.origin, positions));
   }

@@ -84,13 +84,17 @@ constexpr Renaming kReleaseNames[] = {
     {R"(^reg_token$)", "register_tokens"},
 };
 
+constexpr std::size_t kLongestModelName = 200;  // the regular expressions recurse per character
+
 StateDict renamed(const StateDict& state, std::span<const Renaming> renamings) {
   std::vector<std::pair<std::regex, const char*>> rules;
   for (const auto& [from, to] : renamings) rules.emplace_back(std::regex(from), to);
   StateDict result{.origin = state.origin, .tensors = {}};
   for (const auto& [old_name, tensor] : state.tensors) {
     std::string name = old_name;
-    for (const auto& [from, to] : rules) name = std::regex_replace(name, from, to);
+    if (name.size() <= kLongestModelName) {
+      for (const auto& [from, to] : rules) name = std::regex_replace(name, from, to);
+    }
     if (!result.tensors.emplace(name, tensor).second) {
       throw ModelFileError(fmt::format("{}: two tensors would be called '{}'", state.origin, name));
     }
@@ -108,8 +112,16 @@ void join_qkv(StateDict& state) {
         auto node = state.tensors.extract(fmt::format("blocks.{}.attn.{}.{}", i, part, kind));
         if (!node.empty()) parts.push_back(node.mapped());
       }
-      if (!parts.empty())
-        state.tensors[fmt::format("blocks.{}.attn.qkv.{}", i, kind)] = at::cat(parts, 0);
+      if (parts.empty()) continue;
+      const std::string joined = fmt::format("blocks.{}.attn.qkv.{}", i, kind);
+      if (parts.size() != 3 || parts[0].dim() == 0 || parts[1].sizes() != parts[0].sizes() ||
+          parts[2].sizes() != parts[0].sizes()) {
+        throw ModelFileError(
+            fmt::format("{}: the parts of '{}' (query, key, value) have different shapes or are "
+                        "not all there",
+                        state.origin, joined));
+      }
+      state.tensors[joined] = at::cat(parts, 0);
     }
   }
 }
@@ -134,12 +146,21 @@ void rename_packed_gates(StateDict& state) {
   }
 }
 
+constexpr std::array<std::string_view, 4> kStyleNames = {"DINO/DINOv2", "timm", "Hugging Face ViT",
+                                                         "Hugging Face DINOv2"};
+
+/// The style a converted file notes, else the one its names show.
+NamingStyle noted_style(const StateDict& state, NamingStyle shown) {
+  const auto note = state.metadata.find(kStyleNote);
+  if (note == state.metadata.end()) return shown;
+  const auto known = std::ranges::find(kStyleNames, note->second);
+  return known == kStyleNames.end() ? shown : static_cast<NamingStyle>(known - kStyleNames.begin());
+}
+
 }  // namespace
 
 std::string_view naming_style_name(NamingStyle style) {
-  constexpr std::array<std::string_view, 4> kNames = {"DINO/DINOv2", "timm", "Hugging Face ViT",
-                                                      "Hugging Face DINOv2"};
-  return kNames[static_cast<std::size_t>(style)];
+  return kStyleNames[static_cast<std::size_t>(style)];
 }
 
 ReleaseState with_release_names(const StateDict& state) {
@@ -152,7 +173,8 @@ ReleaseState with_release_names(const StateDict& state) {
     result = renamed(result, kReleaseNames);
     rename_packed_gates(result);
   }
-  return {std::move(result), style};
+  result.metadata = state.metadata;
+  return {std::move(result), noted_style(state, style)};
 }
 
 }  // namespace protogcd

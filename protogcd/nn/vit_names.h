@@ -11,6 +11,10 @@ enum class NamingStyle { kDino, kTimm, kHuggingFaceVit, kHuggingFaceDinov2 };
 
 std::string_view naming_style_name(NamingStyle style);
 
+/// Under this key a converted file notes the style its tensors had before they were renamed: the
+/// names alone no longer tell which release's settings (epsilon, positions) apply.
+inline constexpr const char* kStyleNote = "protogcd.naming_style";
+
 /// Tensors under the releases' names, and whose names they had.
 struct ReleaseState {
   StateDict state;

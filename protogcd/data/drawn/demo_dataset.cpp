@@ -129,13 +129,13 @@ class PartialFolder {
   explicit PartialFolder(fs::path target)
       : target_(std::move(target)), path_(beside("partial")), earlier_(beside("earlier")) {
     create_folders(target_.parent_path());
-    fs::remove_all(path_);
-    fs::remove_all(earlier_);
+    remove_folder(path_);
+    remove_folder(earlier_);
     create_folders(path_);
   }
   ~PartialFolder() {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    remove_folder(path_, ignored);
   }
   PartialFolder(const PartialFolder&) = delete;
   PartialFolder& operator=(const PartialFolder&) = delete;
@@ -151,7 +151,7 @@ class PartialFolder {
       if (replaces) fs::rename(earlier_, target_);
       throw FileError(fmt::format("{}: cannot rename: {}", target_.string(), error.message()));
     }
-    if (replaces) fs::remove_all(earlier_);
+    if (replaces) remove_folder(earlier_);
   }
 
  private:

@@ -1,0 +1,66 @@
+#include "protogcd/cli/backbone_options.h"
+
+#include <fmt/format.h>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd::cli {
+namespace {
+
+/// "0.5" (for all channels) or "0.48,0.46,0.41".
+std::array<double, 3> parse_channels(const char* flag, const std::string& text, bool positive) {
+  const auto parts = split(text, ',');
+  std::array<double, 3> values{};
+  bool good = parts.size() == 1 || parts.size() == 3;
+  for (std::size_t i = 0; good && i < 3; ++i) {
+    const auto value = parse_real(trim(parts[parts.size() == 1 ? 0 : i]));
+    good = value && (!positive || *value > 0);
+    values[i] = value.value_or(0);
+  }
+  if (!good) {
+    throw UsageError(
+        fmt::format("{}: '{}' is not allowed: expected one{} number, or three "
+                    "separated by commas",
+                    flag, text, positive ? " positive" : ""));
+  }
+  return values;
+}
+
+}  // namespace
+
+void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
+  table.add("backbone", &options.backbone, "a weight file, or a preset (dino-vitb16, ...)")
+      .value_name("FILE|PRESET")
+      .required();
+  table.add("weights_dir", &options.weights_dir, "where the files of presets lie")
+      .value_name("DIR");
+  table.add("heads", &options.heads, "attention heads of a file's model, where not width / 64")
+      .at_least(1);
+  table.add("image_size", &options.image_size, "pixels along each side, a multiple of the patch")
+      .at_least(1)
+      .at_most(4096);
+  table.add("mean", &options.mean, "subtracted from pixels of 0 to 1: one number, or R,G,B");
+  table.add("std", &options.std, "divides them afterwards: one number, or R,G,B");
+}
+
+Backbone open_backbone(const BackboneOptions& options, Logger& log) {
+  Backbone backbone = load_backbone(
+      {.backbone = options.backbone, .weights_dir = options.weights_dir, .heads = options.heads});
+  Preprocessing& pixels = backbone.preprocessing;
+  pixels.size = options.image_size.value_or(pixels.size);
+  if (pixels.size % backbone.config.patch != 0) {
+    throw UsageError(
+        fmt::format("--image-size: {} is no multiple of the backbone's patch size {}", pixels.size,
+                    backbone.config.patch),
+        fmt::format("try {}", (pixels.size / backbone.config.patch + 1) * backbone.config.patch));
+  }
+  if (!options.mean.empty()) pixels.mean = parse_channels("--mean", options.mean, false);
+  if (!options.std.empty()) pixels.deviation = parse_channels("--std", options.std, true);
+  log.debug(fmt::format("{}: patch {}, width {}, depth {}, {} heads", backbone.file.string(),
+                        backbone.config.patch, backbone.config.width, backbone.config.depth,
+                        backbone.config.heads));
+  return backbone;
+}
+
+}  // namespace protogcd::cli

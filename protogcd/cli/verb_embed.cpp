@@ -1,0 +1,74 @@
+// `protogcd embed`: features of images, to a file.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/cli/backbone_options.h"
+#include "protogcd/cli/verbs.h"
+#include "protogcd/core/text.h"
+#include "protogcd/data/image_set.h"
+#include "protogcd/engine/embed.h"
+
+namespace protogcd::cli {
+namespace {
+
+struct EmbedVerbOptions {
+  std::string images;
+  BackboneOptions backbone;
+  EmbedOptions embed;
+};
+
+void embed(const EmbedVerbOptions& options, Session& session) {
+  const auto policy = BadImagePolicy::parse(session.common.bad_images, session.common.max_bad);
+  const ImageSet set = open_image_set(options.images);
+  for (const auto& warning : set.warnings) session.context.log.warning(warning);
+  const EmbedSummary summary =
+      embed_images(set.sources, open_backbone(options.backbone, session.context.log), options.embed,
+                   policy, session.context);
+  const double fresh = static_cast<double>(summary.images + summary.skipped - summary.resumed);
+  const double rate = summary.seconds > 0 ? fresh / summary.seconds : 0;
+  if (session.json()) {
+    session.print_json({{"out", options.embed.out.string()},
+                        {"images", summary.images},
+                        {"skipped", summary.skipped},
+                        {"resumed", summary.resumed},
+                        {"width", summary.width},
+                        {"seconds", summary.seconds},
+                        {"images_per_second", rate}});
+    return;
+  }
+  fmt::print("{}: {} images, {} numbers each, {:.1f} images/s\n", options.embed.out.string(),
+             summary.images, summary.width, rate);
+  if (summary.skipped > 0) fmt::print("{} images skipped, see skipped.csv\n", summary.skipped);
+}
+
+}  // namespace
+
+Verb embed_verb() {
+  return {
+      .name = "embed",
+      .summary = "features of images to a file",
+      .example = "protogcd embed --images photos --backbone dino-vitb16 --out features.npy",
+      .declare = [](OptionTable& table) -> Action {
+        auto options = std::make_shared<EmbedVerbOptions>();
+        auto& embedding = options->embed;
+        table.add("images", &options->images, "a folder of images, any nesting")
+            .value_name("DIR")
+            .required();
+        declare_backbone_options(table, options->backbone);
+        table.add("out", &embedding.out, "features [N, D]; paths go to the .csv beside it")
+            .value_name("FILE.npy")
+            .required();
+        table.add("tokens", &embedding.tokens, "also write all tokens, [N, T, D]");
+        table.add("batch", &embedding.batch, "images at once (16 on a CPU, 256 on a GPU)")
+            .at_least(1)
+            .at_most(65536);
+        table.add("overwrite", &embedding.overwrite, "replace the output if it exists").flag_only();
+        table.add("resume", &embedding.resume, "go on with an output that was not finished")
+            .flag_only();
+        return [options](Session& session) { embed(*options, session); };
+      }};
+}
+
+}  // namespace protogcd::cli

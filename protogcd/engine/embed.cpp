@@ -1,0 +1,236 @@
+#include "protogcd/engine/embed.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <numeric>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/partial_rows.h"
+#include "protogcd/core/sha256.h"
+#include "protogcd/engine/image_loader.h"
+#include "protogcd/engine/tail.h"
+#include "protogcd/engine/trunk.h"
+#include "protogcd/nn/device.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kCpuBatch = 16, kGpuBatch = 256;
+
+/// Where everything goes.
+struct OutputPaths {
+  explicit OutputPaths(const EmbedOptions& options) : features(options.out) {
+    if (features.extension() != ".npy" || features.stem().empty()) {
+      throw UsageError(fmt::format("--out: '{}' does not end in .npy", features.string()));
+    }
+    paths = fs::path(features).replace_extension(".csv");
+    tokens = fs::path(features).replace_filename(features.stem().string() + "-tokens.npy");
+    skipped = fs::path(features).replace_filename("skipped.csv");
+  }
+
+  /// Nothing that exists is touched unless told to, and unfinished work is not thrown away.
+  void check(const EmbedOptions& options) const {
+    const fs::path partial = PartialRows::folder_of(features);
+    if (fs::exists(partial) && !options.resume && !options.overwrite) {
+      throw UsageError(fmt::format("--out: '{}' was begun and not finished", features.string()),
+                       "add --resume to go on with it, or --overwrite to start anew");
+    }
+    // A run killed while it named its files has written the smaller ones already.
+    if (options.resume && fs::exists(partial)) {
+      check_output_path(features, options.overwrite);
+      return;
+    }
+    for (const auto* path : {&features, &paths, &skipped}) {
+      check_output_path(*path, options.overwrite);
+    }
+    if (options.tokens) check_output_path(tokens, options.overwrite);
+  }
+
+  fs::path features, paths, tokens, skipped;
+};
+
+/// The part of a backbone that the task needs, on its device.
+class Embedder {
+ public:
+  Embedder(Backbone backbone, at::ScalarType type, at::Device device, bool with_tokens)
+      : exact_(type == at::kDouble ? at::kDouble : at::kFloat) {
+    if (with_tokens) {
+      plain_.emplace(backbone.vit.converted(type, device));
+    } else {
+      trunk_.emplace(backbone.vit, type, device);
+      tail_.emplace(backbone.vit, exact_, device);
+    }
+  }
+
+  struct Result {
+    at::Tensor features;  ///< [B, D]
+    at::Tensor tokens;    ///< [B, T, D], undefined unless asked for
+  };
+
+  /// images [B, 3, S, S] -> contiguous on the CPU, float32 or float64.
+  Result run(const at::Tensor& images) const {
+    const at::NoGradGuard no_grad;
+    const auto home = [&](const at::Tensor& x) { return x.to(at::kCPU, exact_).contiguous(); };
+    if (!plain_) return {home(tail_->forward(trunk_->run(images))), {}};
+    const at::Tensor& weight = plain_->weights().patches.weight;
+    const at::Tensor tokens =
+        home(plain_->forward_tokens(images.to(weight.device(), weight.scalar_type())));
+    return {tokens.select(1, 0).contiguous(), tokens};
+  }
+
+  ElementType element_type() const { return element_type_of(exact_); }
+
+ private:
+  at::ScalarType exact_;  ///< of what is handed out
+  std::optional<Trunk> trunk_;
+  std::optional<Tail> tail_;
+  std::optional<Vit> plain_;
+};
+
+std::string paths_digest(const SourceTable& sources) {
+  Sha256 digest;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    digest.update(sources.path(i));
+    digest.update(std::string_view("\0", 1));
+  }
+  return hexadecimal(digest.finish());
+}
+
+/// Everything the numbers depend on; the names are for people.
+std::map<std::string, std::string> identity_of(const SourceTable& sources, const Backbone& backbone,
+                                               const EmbedOptions& options, at::ScalarType type,
+                                               const ComputeDevice& device, std::int64_t batch) {
+  const Preprocessing& pixels = backbone.preprocessing;
+  return {
+      {"images", paths_digest(sources)},
+      {"weights", sha256_file(backbone.file)},
+      {"preprocessing",
+       fmt::format("size {}, mean {}, std {}, upright {}", pixels.size, fmt::join(pixels.mean, " "),
+                   fmt::join(pixels.deviation, " "), options.apply_orientation)},
+      {"number of heads", fmt::format("{}", backbone.config.heads)},
+      {"dtype", std::string(element_name(element_type_of(type)))},
+      {"device", device.is_cuda ? "cuda" : "cpu"},
+      {"batch size", fmt::format("{}", batch)},
+      {"choice of --tokens", options.tokens ? "yes" : "no"}};
+}
+
+LoaderOptions loader_options(const Preprocessing& pixels, const EmbedOptions& options,
+                             std::int64_t batch, std::size_t threads) {
+  LoaderOptions loader{.view = ViewSize::for_crop(static_cast<int>(pixels.size)),
+                       .normalization = {},
+                       .decode = {.apply_orientation = options.apply_orientation},
+                       .batch = static_cast<std::size_t>(batch),
+                       .threads = threads};
+  for (std::size_t i = 0; i < 3; ++i) {
+    loader.normalization.mean[i] = static_cast<float>(pixels.mean[i]);
+    loader.normalization.deviation[i] = static_cast<float>(pixels.deviation[i]);
+  }
+  return loader;
+}
+
+std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+/// The list of paths, one for each row, and skipped.csv where there is something to say.
+void write_tables(const OutputPaths& out, const SourceTable& sources, const SkippedFiles& skipped) {
+  const auto bad = skipped.files();
+  auto next_bad = bad.begin();
+  CsvWriter writer(out.paths, {"path"});
+  CsvPaths paths(out.paths);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (next_bad != bad.end() && next_bad->source == i) {
+      ++next_bad;
+    } else {
+      writer.row({paths(sources, i)});
+    }
+  }
+  writer.commit();
+  if (!bad.empty()) {
+    skipped.write(out.skipped, sources);
+  } else {
+    std::error_code ignored;
+    fs::remove(out.skipped, ignored);  // of an earlier run that is being replaced
+  }
+}
+
+/// Runs what is left of the list through the model.
+void embed_rest(const SourceTable& sources, const Embedder& embedder, const LoaderOptions& loader,
+                SkippedFiles& skipped, PartialRows& rows, const Context& context) {
+  std::vector<std::uint32_t> list(sources.size());
+  std::iota(list.begin(), list.end(), 0u);
+  const std::uint64_t first = rows.items();
+  Progress progress("embed", list.size() - first, "images", context.progress());
+  ImageLoader images(sources, std::span<const std::uint32_t>(list).subspan(first), loader, skipped);
+  std::size_t noted = skipped.count(), done = 0;
+  const auto note_bad = [&] {
+    if (skipped.count() == noted) return;
+    const auto bad = skipped.files();  // ordered, and noted in order: the new ones are the last
+    for (; noted < bad.size(); ++noted) rows.reject(bad[noted].source, bad[noted].reason);
+  };
+  while (const ImageBatch* batch = images.next()) {
+    const auto result = embedder.run(batch->pixels);
+    rows.append(0, bytes_of(result.features));
+    if (result.tokens.defined()) rows.append(1, bytes_of(result.tokens));
+    note_bad();
+    rows.finish_items(first + batch->end, batch->sources.size());
+    progress.add(batch->end - done);
+    done = batch->end;
+  }
+  note_bad();  // images at the very end of the list
+  rows.finish_items(list.size(), 0);
+  progress.add(list.size() - first - done);
+}
+
+}  // namespace
+
+EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
+                          const EmbedOptions& options, const BadImagePolicy& policy,
+                          const Context& context) {
+  const OutputPaths out(options);
+  out.check(options);
+  const ComputeDevice chosen = resolve_device(context.device);
+  const at::Device device(chosen.is_cuda ? at::kCUDA : at::kCPU,
+                          chosen.is_cuda ? chosen.index : -1);
+  const at::ScalarType type = trunk_type(context.dtype, device);
+  const std::int64_t batch = options.batch.value_or(chosen.is_cuda ? kGpuBatch : kCpuBatch);
+  const VitConfig config = backbone.config;
+  const Preprocessing pixels = backbone.preprocessing;
+  const auto identity = identity_of(sources, backbone, options, type, chosen, batch);
+
+  set_compute_threads(context.threads);
+  const Embedder embedder(std::move(backbone), type, device, options.tokens);
+  std::vector<PartialArray> arrays = {{out.features, embedder.element_type(), {config.width}}};
+  if (options.tokens) {
+    arrays.push_back(
+        {out.tokens, embedder.element_type(), {config.token_count(pixels.size), config.width}});
+  }
+  if (out.features.has_parent_path()) create_folders(out.features.parent_path());
+  PartialRows rows(std::move(arrays), identity, options.resume);
+  SkippedFiles skipped(policy, sources.size());
+  for (const auto& [source, reason] : rows.rejected()) skipped.add(sources, source, reason);
+  const std::uint64_t resumed = rows.items();
+  if (resumed > 0)
+    context.log.info(fmt::format("{} of {} images are done already", resumed, sources.size()));
+
+  const auto start = std::chrono::steady_clock::now();
+  embed_rest(sources, embedder, loader_options(pixels, options, batch, context.threads), skipped,
+             rows, context);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  write_tables(out, sources, skipped);
+  rows.commit();
+  return {.images = rows.rows(),
+          .skipped = skipped.count(),
+          .resumed = resumed,
+          .width = config.width,
+          .seconds = seconds.count()};
+}
+
+}  // namespace protogcd

@@ -1,0 +1,265 @@
+// `protogcd embed` through the command line, on a tiny random ViT: the numbers, the files, kills.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/npy.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/image/encode.h"
+#include "protogcd/image/image_reader.h"
+#include "protogcd/image/transform.h"
+#include "tests/image/image_helpers.h"
+#include "tests/support/random_vit.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
+
+extern char** environ;
+
+namespace protogcd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::random_image;
+using testing::run_protogcd;
+using testing::TemporaryFolder;
+
+constexpr int kSide = 32;
+const VitConfig kTiny{.patch = 8, .width = 128, .depth = 3, .heads = 2, .hidden = 96, .grid = 4};
+
+/// A folder with a backbone and some images, and the command that embeds them.
+struct Work {
+  explicit Work(int images, const VitConfig& config = kTiny, int size = 40) {
+    state = testing::random_vit_state(config);
+    std::vector<TensorEntry> entries;
+    for (auto& [name, tensor] : state.tensors) {
+      tensor = tensor.to(at::kFloat);
+      entries.push_back(entry_of(name, tensor));
+    }
+    write_safetensors(folder / "tiny.safetensors", entries);
+    create_folders(folder / "images/sub");
+    for (int i = 0; i < images; ++i) {
+      const std::string name = std::to_string(10000 + i) + ".png";
+      write_png(folder / "images" / (i % 2 == 0 ? "" : "sub") / name,
+                random_image(size, size + 10, static_cast<std::uint64_t>(i)));
+    }
+  }
+
+  std::vector<std::string> command(std::vector<std::string> more = {},
+                                   const std::string& out = "features.npy") const {
+    std::vector<std::string> words = {
+        "embed", "--images",   folder / "images", "--backbone",         folder / "tiny.safetensors",
+        "--out", folder / out, "--image-size",    std::to_string(kSide)};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  /// What the plain model gives for the image of each row.
+  at::Tensor expected_tokens(at::ScalarType type, const Normalization& normalization = {}) const {
+    const Vit vit(kTiny, state, type);
+    ImageReader reader({.apply_orientation = true});
+    std::vector<at::Tensor> tokens;
+    const CsvTable table = CsvTable::read(folder / "features.csv");
+    for (const auto& row : table.rows()) {
+      Image view;
+      EXPECT_FALSE(
+          reader.read_center_view(folder / row.fields[0], ViewSize::for_crop(kSide), view));
+      at::Tensor pixels = at::empty({1, 3, kSide, kSide}, at::kFloat);
+      Normalizer(normalization)
+          .apply(view, {0, 0, kSide, kSide}, false,
+                 {static_cast<float*>(pixels.data_ptr()), 3 * kSide * kSide});
+      tokens.push_back(vit.forward_tokens(pixels.to(type)));
+    }
+    return at::cat(tokens, 0);
+  }
+
+  TemporaryFolder folder;
+  StateDict state;
+};
+
+at::Tensor read_array(const std::filesystem::path& path) {
+  const auto file = std::make_shared<NpyFile>(path);
+  return tensor_of(file->array(), file).clone();
+}
+
+double deviation(const at::Tensor& actual, const at::Tensor& expected) {
+  EXPECT_EQ(actual.sizes(), expected.sizes());
+  return ((actual - expected).abs().max() / expected.abs().max()).item<double>();
+}
+
+TEST(Embed, FeaturesAreThePlainModelsClassToken) {
+  const Work work(7);
+  const auto result = run_protogcd(work.command({"--dtype", "float32", "--batch", "3", "--json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_EQ(json.at("images"), 7);
+  EXPECT_EQ(json.at("skipped"), 0);
+  EXPECT_EQ(json.at("width"), 128);
+  EXPECT_GT(json.at("images_per_second").get<double>(), 0);
+  const at::Tensor features = read_array(work.folder / "features.npy");
+  EXPECT_EQ(features.scalar_type(), at::kFloat);
+  EXPECT_LT(deviation(features, work.expected_tokens(at::kFloat).select(1, 0)), 1e-5);
+  EXPECT_FALSE(std::filesystem::exists(work.folder / "skipped.csv"));
+  EXPECT_FALSE(std::filesystem::exists(work.folder / ".features.npy.partial"));
+}
+
+TEST(Embed, Float64IsExact) {
+  const Work work(4);
+  const auto result = run_protogcd(work.command({"--dtype", "float64", "--batch", "3"}));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_LT(deviation(read_array(work.folder / "features.npy"),
+                      work.expected_tokens(at::kDouble).select(1, 0)),
+            1e-12);
+}
+
+TEST(Embed, TokensAreThePlainModelsAndTheirFirstIsTheFeature) {
+  const Work work(4);
+  const auto result = run_protogcd(work.command({"--dtype", "float64", "--tokens"}));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const at::Tensor tokens = read_array(work.folder / "features-tokens.npy");
+  EXPECT_LT(deviation(tokens, work.expected_tokens(at::kDouble)), 1e-12);
+  EXPECT_TRUE(at::equal(tokens.select(1, 0), read_array(work.folder / "features.npy")));
+}
+
+TEST(Embed, MeanAndStdReplaceTheBackbonesOwn) {
+  const Work work(3);
+  const auto result =
+      run_protogcd(work.command({"--dtype", "float64", "--mean", "0.5", "--std", "0.5,0.25,0.4"}));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Normalization half{.mean = {0.5F, 0.5F, 0.5F}, .deviation = {0.5F, 0.25F, 0.4F}};
+  EXPECT_LT(deviation(read_array(work.folder / "features.npy"),
+                      work.expected_tokens(at::kDouble, half).select(1, 0)),
+            1e-12);
+  EXPECT_THAT(run_protogcd(work.command({"--std", "0.5,0"}, "other.npy")).errors,
+              HasSubstr("--std: '0.5,0' is not allowed"));
+}
+
+TEST(Embed, BadImagesAreSkippedAndListed) {
+  const Work work(6);
+  write_file_atomically(work.folder / "images/10002.png", "broken");
+  const auto refused = run_protogcd(work.command());
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.errors, HasSubstr("--max-bad"));
+  EXPECT_FALSE(std::filesystem::exists(work.folder / "features.npy"));
+  const auto result = run_protogcd(work.command(
+      {"--max-bad", "1", "--json", "--batch", "3", "--overwrite", "--dtype", "float32"}));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(nlohmann::json::parse(result.output).at("skipped"), 1);
+  EXPECT_EQ(CsvTable::read(work.folder / "features.csv").rows().size(), 5u);
+  EXPECT_LT(deviation(read_array(work.folder / "features.npy"),
+                      work.expected_tokens(at::kFloat).select(1, 0)),
+            1e-5);
+  const CsvTable skipped = CsvTable::read(work.folder / "skipped.csv");
+  ASSERT_EQ(skipped.rows().size(), 1u);
+  EXPECT_EQ(skipped.rows()[0].fields[0], "images/10002.png");
+}
+
+TEST(Embed, DoesNotOverwriteUnlessTold) {
+  const Work work(2);
+  ASSERT_EQ(run_protogcd(work.command()).exit_code, 0);
+  const auto refused = run_protogcd(work.command());
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr("exists already"), HasSubstr("--overwrite")));
+  EXPECT_EQ(run_protogcd(work.command({"--overwrite"})).exit_code, 0);
+}
+
+TEST(Embed, WrongInputIsNamed) {
+  const Work work(2);
+  const auto backbone = run_protogcd({"embed", "--images", work.folder / "images", "--backbone",
+                                      "dino-vitb61", "--out", work.folder / "x.npy"});
+  EXPECT_EQ(backbone.exit_code, 2);
+  EXPECT_THAT(backbone.errors, HasSubstr("did you mean 'dino-vitb16'?"));
+  write_file_atomically(work.folder / "page.pth", "<html>not found</html>");
+  const auto page = run_protogcd({"embed", "--images", work.folder / "images", "--backbone",
+                                  work.folder / "page.pth", "--out", work.folder / "x.npy"});
+  EXPECT_EQ(page.exit_code, 5);
+  EXPECT_THAT(page.errors, HasSubstr("is a web page"));
+  create_folders(work.folder / "empty");
+  const auto empty =
+      run_protogcd({"embed", "--images", work.folder / "empty", "--backbone",
+                    work.folder / "tiny.safetensors", "--out", work.folder / "x.npy"});
+  EXPECT_EQ(empty.exit_code, 4);
+  EXPECT_THAT(empty.errors, HasSubstr("no image files"));
+  const auto size = run_protogcd({"embed", "--images", work.folder / "images", "--backbone",
+                                  work.folder / "tiny.safetensors", "--out", work.folder / "x.npy",
+                                  "--image-size", "30"});
+  EXPECT_EQ(size.exit_code, 2);
+  EXPECT_THAT(size.errors, HasSubstr("--image-size: 30 is no multiple"));
+  EXPECT_EQ(run_protogcd(work.command({}, "features.bin")).exit_code, 2);
+}
+
+/// Starts the program and kills it once it has promised some rows; returns whether that worked
+/// before it was done.
+bool kill_in_the_middle(const Work& work, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {testing::protogcd_path()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t process = 0;
+  if (posix_spawn(&process, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return false;
+  const auto journal = work.folder / ".features.npy.partial/journal";
+  std::error_code error;
+  int status = 0;
+  while (waitpid(process, &status, WNOHANG) == 0) {
+    const auto size = std::filesystem::file_size(journal, error);
+    if (!error && size > 0) {
+      ::kill(process, SIGKILL);
+      waitpid(process, &status, 0);
+      return WIFSIGNALED(status);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+TEST(Embed, AKilledRunGoesOnToTheSameBytes) {
+  // Killed after the first of many small steps.
+  const Work work(120, kTiny, 150);
+  write_file_atomically(work.folder / "images/10004.png", "broken");
+  const std::vector<std::string> slow = {
+      "--batch", "1",       "--image-size", "128",       "--max-bad", "1",
+      "--json",  "--dtype", "float32",      "--threads", "1"};
+  auto command = work.command(slow);
+  // The first --image-size of the command would be given twice.
+  command.erase(command.begin() + 7, command.begin() + 9);
+  auto whole = command;
+  whole[6] = work.folder / "whole.npy";
+  ASSERT_EQ(run_protogcd(whole).exit_code, 0);
+  std::filesystem::rename(work.folder / "skipped.csv", work.folder / "whole-skipped.csv");
+
+  ASSERT_TRUE(kill_in_the_middle(work, command));
+  EXPECT_FALSE(std::filesystem::exists(work.folder / "features.npy"));
+  const auto refused = run_protogcd(command);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("--resume"));
+
+  auto other = command;
+  other.insert(other.end(), {"--resume", "--mean", "0.5"});
+  EXPECT_THAT(run_protogcd(other).errors, HasSubstr("begun with other preprocessing"));
+
+  command.emplace_back("--resume");
+  const auto result = run_protogcd(command);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_GT(json.at("resumed").get<int>(), 0);
+  EXPECT_LT(json.at("resumed").get<int>(), 120);
+  EXPECT_EQ(json.at("images"), 119);
+  for (const auto& [ours, theirs] : {std::pair{"features.npy", "whole.npy"},
+                                     {"features.csv", "whole.csv"},
+                                     {"skipped.csv", "whole-skipped.csv"}}) {
+    EXPECT_EQ(read_text_file(work.folder / ours), read_text_file(work.folder / theirs)) << ours;
+  }
+  EXPECT_FALSE(std::filesystem::exists(work.folder / ".features.npy.partial"));
+}
+
+}  // namespace
+}  // namespace protogcd

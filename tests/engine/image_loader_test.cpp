@@ -1,0 +1,194 @@
+#include "protogcd/engine/image_loader.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <numeric>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/image/encode.h"
+#include "tests/image/image_helpers.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::random_image;
+using testing::TemporaryFolder;
+
+constexpr int kSide = 16;
+
+LoaderOptions options(std::size_t batch, std::size_t threads = 3) {
+  return {.view = ViewSize::for_crop(kSide), .batch = batch, .threads = threads};
+}
+
+/// Images of different sizes; those in `bad` are text.
+struct Images {
+  explicit Images(std::size_t count, const std::vector<std::size_t>& bad = {}) {
+    const std::uint32_t place = sources.add_folder(folder.path().string());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string name = std::to_string(i) + ".png";
+      const bool broken = std::ranges::find(bad, i) != bad.end();
+      if (broken) {
+        write_file_atomically(folder / name, "not an image");
+      } else {
+        images.push_back(
+            random_image(20 + static_cast<int>(i % 7), 30 - static_cast<int>(i % 5), i));
+        write_png(folder / name, images.back());
+      }
+      list.push_back(sources.add_file(place, name));
+    }
+  }
+
+  TemporaryFolder folder;
+  SourceTable sources;
+  std::vector<std::uint32_t> list;
+  std::vector<Image> images;  ///< the good ones
+};
+
+BadImagePolicy bears(const std::string& limit) {
+  return BadImagePolicy::parse("skip", limit);
+}
+
+/// The plain way: resize, crop, normalise one after another.
+at::Tensor plain_view(const Image& image) {
+  const ViewSize view = ViewSize::for_crop(kSide);
+  const Image resized = testing::good(resize_short_side(image, view.short_side));
+  const Image crop = crop_image(resized, center_crop_box(resized.size(), view.crop));
+  at::Tensor values = at::empty({3, kSide, kSide}, at::kFloat);
+  Normalizer().apply(crop, {0, 0, kSide, kSide}, false,
+                     {static_cast<float*>(values.data_ptr()), 3 * kSide * kSide});
+  return values;
+}
+
+TEST(ImageLoader, HandsOutEveryImageInOrderAsDirectDecodingGivesIt) {
+  const Images set(23);
+  for (const std::size_t threads : {1, 4}) {
+    SkippedFiles skipped(bears("0"), 23);
+    ImageLoader loader(set.sources, set.list, options(5, threads), skipped);
+    std::size_t seen = 0;
+    while (const ImageBatch* batch = loader.next()) {
+      EXPECT_EQ(batch->pixels.size(0), seen < 20 ? 5 : 3);
+      for (std::size_t i = 0; i < batch->sources.size(); ++i, ++seen) {
+        EXPECT_EQ(batch->sources[i], set.list[seen]);
+        EXPECT_TRUE(
+            at::equal(batch->pixels[static_cast<std::int64_t>(i)], plain_view(set.images[seen])));
+      }
+      EXPECT_EQ(batch->end, seen);
+    }
+    EXPECT_EQ(seen, 23u);
+    EXPECT_EQ(loader.next(), nullptr);
+  }
+}
+
+TEST(ImageLoader, BadImagesAreLeftOutAndNoted) {
+  const Images set(9, {0, 3, 4, 5, 8});
+  SkippedFiles skipped(bears("5"), 9);
+  ImageLoader loader(set.sources, set.list, options(3), skipped);
+  const ImageBatch* batch = loader.next();
+  ASSERT_NE(batch, nullptr);
+  EXPECT_THAT(batch->sources, ElementsAre(1, 2));
+  EXPECT_TRUE(at::equal(batch->pixels[0], plain_view(set.images[0])));
+  EXPECT_TRUE(at::equal(batch->pixels[1], plain_view(set.images[1])));
+  batch = loader.next();  // the second batch has no image at all
+  ASSERT_NE(batch, nullptr);
+  EXPECT_THAT(batch->sources, ElementsAre(6, 7));
+  EXPECT_EQ(batch->end, 9u);
+  EXPECT_EQ(loader.next(), nullptr);
+  ASSERT_EQ(skipped.count(), 5u);
+  EXPECT_EQ(skipped.files()[1].source, 3u);
+  EXPECT_THAT(skipped.files()[1].reason, HasSubstr("not"));
+}
+
+TEST(ImageLoader, TooManyBadImagesEndIt) {
+  const Images set(8, {5, 6});
+  SkippedFiles skipped(bears("1"), 8);
+  ImageLoader loader(set.sources, set.list, options(2), skipped);
+  EXPECT_NE(loader.next(), nullptr);
+  EXPECT_NE(loader.next(), nullptr);
+  EXPECT_NE(loader.next(), nullptr);
+  EXPECT_THROW(loader.next(), DataError);
+}
+
+TEST(ImageLoader, ErrorsOfItsThreadsReachTheCaller) {
+  const Images set(6);
+  SkippedFiles skipped(bears("0"), 6);
+  LoaderOptions impossible = options(2);
+  impossible.view = {.short_side = 8, .crop = kSide};  // a mistake of ours, not of the image
+  ImageLoader loader(set.sources, set.list, impossible, skipped);
+  EXPECT_THROW(loader.next(), InternalError);
+}
+
+TEST(ImageLoader, MayBeLeftInTheMiddle) {
+  const Images set(40);
+  SkippedFiles skipped(bears("0"), 40);
+  ImageLoader loader(set.sources, set.list, options(4), skipped);
+  EXPECT_NE(loader.next(), nullptr);
+}
+
+TEST(ImageLoader, AnEmptyListHasNoBatch) {
+  SkippedFiles skipped(bears("0"), 0);
+  const SourceTable sources;
+  ImageLoader loader(sources, {}, options(4), skipped);
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+TEST(ImageLoader, ReadsRecordsInsideAFile) {
+  constexpr std::size_t kCount = 5, kRecordSide = 24, kBytes = 3 * kRecordSide * kRecordSide;
+  const auto bytes = std::make_shared<std::vector<std::byte>>(kCount * kBytes);
+  for (std::size_t i = 0; i < bytes->size(); ++i) (*bytes)[i] = static_cast<std::byte>(i * 7 % 251);
+  const auto file = std::make_shared<RecordFile>(RecordFile{.path = "records.bin",
+                                                            .bytes = *bytes,
+                                                            .owner = bytes,
+                                                            .width = kRecordSide,
+                                                            .height = kRecordSide,
+                                                            .count = kCount,
+                                                            .first = 0,
+                                                            .record_stride = kBytes,
+                                                            .channel_stride = 1,
+                                                            .row_stride = 3 * kRecordSide,
+                                                            .column_stride = 3,
+                                                            .labels = {}});
+  SourceTable sources;
+  const std::uint32_t place = sources.add_container(file);
+  for (std::size_t i = 0; i < kCount; ++i) sources.add_record(place, i);
+  const std::vector<std::uint32_t> list = {4, 0, 2};
+  SkippedFiles skipped(bears("0"), list.size());
+  ImageLoader loader(sources, list, options(3), skipped);
+  const ImageBatch* batch = loader.next();
+  ASSERT_NE(batch, nullptr);
+  EXPECT_THAT(batch->sources, ElementsAre(4, 0, 2));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(at::equal(batch->pixels[i], plain_view(file->load(list[i])))) << i;
+  }
+}
+
+std::size_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+// 4,000 images of 128 pixels would be 800 MB of network input.
+TEST(ImageLoader, MemoryDoesNotGrowWithTheNumberOfImages) {
+  const Images set(8);
+  std::vector<std::uint32_t> list(4000);
+  for (std::size_t i = 0; i < list.size(); ++i) list[i] = set.list[i % 8];
+  LoaderOptions large = options(16, 2);
+  large.view = ViewSize::for_crop(128);
+  SkippedFiles skipped(bears("0"), list.size());
+  ImageLoader loader(set.sources, list, large, skipped);
+  ASSERT_NE(loader.next(), nullptr);
+  const std::size_t before = peak_bytes();
+  std::size_t seen = 16;
+  while (const ImageBatch* batch = loader.next()) seen += batch->sources.size();
+  EXPECT_EQ(seen, 4000u);
+  EXPECT_LT(peak_bytes() - before, std::size_t{32} << 20);
+}
+
+}  // namespace
+}  // namespace protogcd
