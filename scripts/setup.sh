@@ -58,6 +58,8 @@ if [ -z "${PROTOGCD_SKIP_PACKAGES:-}" ]; then
   fi
 fi
 
+[ "$purpose" != lint ] || exit 0  # formatting needs no libtorch
+
 # The folder that holds Torch/TorchConfig.cmake, below one of the usual places of $1; empty if there is none.
 torch_cmake_folder() {
   local folder

@@ -25,8 +25,8 @@ struct DecodeOptions {
   /// Turn the image upright as its EXIF data says. For users' folders; benchmark datasets are read
   /// as the published code reads them, without.
   bool apply_orientation = false;
-  /// JPEG only: decode at the smallest of 1/8 .. 8/8 of the size whose short side is at least this
-  /// (0: full size). Several times faster on large photos; the pixels are no longer Pillow's.
+  /// JPEG only: decode at the smallest of 1/8, 1/4, 1/2 and 1 of the size whose short side is at
+  /// least this (0: full size). Faster on large photos; the pixels are no longer Pillow's.
   int fast_short_side = 0;
   /// Larger images are refused before anything is allocated. The default is where Pillow refuses.
   std::int64_t max_pixels = 178'956'970;

@@ -57,6 +57,7 @@ TEST(DecodeJpeg, FastDecodingKeepsTheShortSideWanted) {
   EXPECT_EQ(size_at(76), (ImageSize{101, 77}));
   EXPECT_EQ(size_at(78), (ImageSize{201, 153}));
   EXPECT_EQ(size_at(256), (ImageSize{402, 306}));
+  EXPECT_EQ(size_at(307), (ImageSize{803, 611})) << "5/8 would be slower than all of it";
   EXPECT_EQ(size_at(611), (ImageSize{803, 611}));
   EXPECT_EQ(size_at(5000), (ImageSize{803, 611}));
 }
