@@ -195,8 +195,11 @@ TEST(DrawnDataset, AnObjectCoversAReasonableShareOfItsSquare) {
 }
 
 TEST(DrawnDataset, ImagesOfACategoryVary) {
-  std::set<std::vector<std::uint8_t>> seen;
-  for (std::uint64_t i = 0; i < 20; ++i) seen.insert(draw_demo_image(2, i, 24, 0).pixels);
+  std::set<std::string> seen;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const auto pixels = draw_demo_image(2, i, 24, 0).pixels;
+    seen.emplace(pixels.begin(), pixels.end());
+  }
   EXPECT_EQ(seen.size(), 20u);
   EXPECT_FALSE(draw_demo_image(2, 0, 24, 0) == draw_demo_image(3, 0, 24, 0));
 }

@@ -23,7 +23,11 @@ using testing::TemporaryFolder;
 constexpr int kSide = 16;
 
 LoaderOptions options(std::size_t batch, std::size_t threads = 3) {
-  return {.view = ViewSize::for_crop(kSide), .batch = batch, .threads = threads};
+  LoaderOptions result;
+  result.view = ViewSize::for_crop(kSide);
+  result.batch = batch;
+  result.threads = threads;
+  return result;
 }
 
 /// Images of different sizes; those in `bad` are text.
