@@ -68,7 +68,7 @@ double seconds_of(const Function& function) {
 /// A file's model, or a preset's geometry with random weights: speed does not depend on them.
 Vit model_of(const std::string& name) {
   if (const VitPreset* preset = find_vit_preset(name))
-    return Vit(preset->config, random_vit_state(preset->config, 0));
+    return Vit(preset->config, random_vit_state(preset->config, at::kFloat, 0.02));
   return load_backbone({.backbone = name, .weights_dir = {}, .heads = {}}).vit;
 }
 

@@ -5,7 +5,9 @@
 
 namespace protogcd {
 
-/// float32; scales and shifts lie off 1 and 0, so that leaving one out shows.
-StateDict random_vit_state(const VitConfig& config, std::uint64_t seed);
+/// Normal values of the given deviation; scales lie around 1, so that leaving one out, or a shift,
+/// shows.
+StateDict random_vit_state(const VitConfig& config, at::ScalarType type = at::kDouble,
+                           double deviation = 0.2);
 
 }  // namespace protogcd

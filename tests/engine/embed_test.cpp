@@ -15,8 +15,9 @@
 #include "protogcd/image/encode.h"
 #include "protogcd/image/image_reader.h"
 #include "protogcd/image/transform.h"
+#include "protogcd/nn/random_state.h"
+#include "protogcd/nn/vit.h"
 #include "tests/image/image_helpers.h"
-#include "tests/support/random_vit.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -38,7 +39,7 @@ const VitConfig kTiny{.patch = 8, .width = 128, .depth = 3, .heads = 2, .hidden 
 /// A folder with a backbone and some images, and the command that embeds them.
 struct Work {
   explicit Work(int images, const VitConfig& config = kTiny, int size = 40) {
-    state = testing::random_vit_state(config);
+    state = random_vit_state(config);
     std::vector<TensorEntry> entries;
     for (auto& [name, tensor] : state.tensors) {
       tensor = tensor.to(at::kFloat);

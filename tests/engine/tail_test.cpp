@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "tests/support/random_vit.h"
+#include "protogcd/nn/random_state.h"
 
 namespace protogcd {
 namespace {
@@ -28,7 +28,7 @@ std::vector<at::Tensor> trainable(BlockWeights& block) {
 
 void expect_same_values_and_gradients(const VitConfig& config, std::int64_t batch,
                                       std::int64_t image) {
-  Vit vit(config, testing::random_vit_state(config), at::kDouble);
+  Vit vit(config, random_vit_state(config), at::kDouble);
   const at::Tensor images = at::randn({batch, 3, image, image}, at::kDouble);
   const Trunk trunk(vit, at::kDouble, at::kCPU);
   Tail tail(vit, at::kDouble, at::kCPU);
@@ -87,7 +87,7 @@ TEST(Tail, ParametersKeepTheNamesOfTheRelease) {
                          .hidden = 32,
                          .grid = 2,
                          .layer_scale = true};
-  const Vit vit(config, testing::random_vit_state(config), at::kDouble);
+  const Vit vit(config, random_vit_state(config), at::kDouble);
   const Tail tail(vit, at::kDouble, at::kCPU);
   const auto parameters = tail.named_parameters();
   EXPECT_EQ(parameters.size(), 14u);
@@ -100,7 +100,7 @@ TEST(Tail, ParametersKeepTheNamesOfTheRelease) {
 
 TEST(Tail, TrainingItLeavesTheModelItCameFromAlone) {
   const VitConfig config{.patch = 8, .width = 16, .depth = 2, .heads = 2, .hidden = 32, .grid = 2};
-  const Vit vit(config, testing::random_vit_state(config), at::kDouble);
+  const Vit vit(config, random_vit_state(config), at::kDouble);
   Tail tail(vit, at::kDouble, at::kCPU);
   tail.block().qkv.weight.zero_();
   EXPECT_GT(vit.weights().blocks.back().qkv.weight.abs().sum().item<double>(), 0);

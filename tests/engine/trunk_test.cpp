@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "protogcd/core/error.h"
-#include "tests/support/random_vit.h"
+#include "protogcd/nn/random_state.h"
 
 namespace protogcd {
 namespace {
@@ -21,7 +21,7 @@ double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
 }
 
 void expect_trunk_matches(const VitConfig& config, at::ScalarType type, double tolerance) {
-  const Vit vit(config, testing::random_vit_state(config), at::kDouble);
+  const Vit vit(config, random_vit_state(config), at::kDouble);
   const at::Tensor images =
       at::randn({3, 3, config.grid * config.patch, config.grid * config.patch}, at::kDouble);
   const at::Tensor expected = plain_tokens(vit, images);
@@ -63,7 +63,7 @@ TEST(Trunk, PackedBfloat16IsThePlainModelUpToRounding) {
 TEST(Trunk, FusedCudaIsThePlainModelUpToRounding) {
   if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
   for (const VitConfig& config : {kPlain, kFull}) {
-    const Vit vit(config, testing::random_vit_state(config), at::kDouble);
+    const Vit vit(config, random_vit_state(config), at::kDouble);
     const at::Tensor images =
         at::randn({3, 3, config.grid * config.patch, config.grid * config.patch}, at::kDouble);
     const TrunkTokens on_cpu = Trunk(vit, at::kDouble, at::kCPU).run(images);
@@ -76,7 +76,7 @@ TEST(Trunk, FusedCudaIsThePlainModelUpToRounding) {
 }
 
 TEST(Trunk, KeepsNoGraph) {
-  const Vit vit(kPlain, testing::random_vit_state(kPlain), at::kFloat);
+  const Vit vit(kPlain, random_vit_state(kPlain), at::kFloat);
   EXPECT_FALSE(
       Trunk(vit, at::kFloat, at::kCPU).run(at::randn({1, 3, 24, 24})).normalised.requires_grad());
 }

@@ -5,7 +5,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/safetensors.h"
-#include "tests/support/random_vit.h"
+#include "protogcd/nn/random_state.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -25,7 +25,7 @@ const VitConfig kTiny{.patch = 8, .width = 128, .depth = 2, .heads = 2, .hidden 
 
 TEST(Backbone, GeometryIsReadFromTheFile) {
   const TemporaryFolder folder;
-  write_state(folder / "tiny.safetensors", testing::random_vit_state(kTiny));
+  write_state(folder / "tiny.safetensors", random_vit_state(kTiny));
   const Backbone backbone =
       load_backbone({.backbone = folder / "tiny.safetensors", .weights_dir = {}, .heads = {}});
   EXPECT_EQ(backbone.config.patch, 8);
@@ -60,7 +60,7 @@ TEST(Backbone, AnUnknownNameIsNeitherFileNorPreset) {
 
 TEST(Backbone, AllThatDoesNotFitIsListedTogetherWithTheNearestNames) {
   const TemporaryFolder folder;
-  StateDict state = testing::random_vit_state(kTiny);
+  StateDict state = random_vit_state(kTiny);
   auto node = state.tensors.extract("blocks.1.attn.proj.weight");
   node.key() = "blocks.1.attn.project.weight";
   state.tensors.insert(std::move(node));

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "protogcd/core/error.h"
+#include "protogcd/nn/random_state.h"
 #include "protogcd/nn/vit.h"
-#include "tests/support/random_vit.h"
 #include "tests/support/run_program.h"
 
 namespace protogcd {
@@ -54,7 +54,7 @@ StateDict with_prefix(const StateDict& state, const std::string& prefix) {
 }
 
 TEST(VitNames, WrappersAreStrippedWhateverTheyAreCalled) {
-  const StateDict state = testing::random_vit_state(kTiny);
+  const StateDict state = random_vit_state(kTiny);
   for (const std::string prefix :
        {"", "module.", "backbone.", "model.", "state_dict.module.", "0."}) {
     const auto release = with_release_names(with_prefix(state, prefix));
@@ -64,7 +64,7 @@ TEST(VitNames, WrappersAreStrippedWhateverTheyAreCalled) {
 }
 
 TEST(VitNames, TheTeacherIsTakenWhereThereIsAStudentToo) {
-  const StateDict state = testing::random_vit_state(kTiny);
+  const StateDict state = random_vit_state(kTiny);
   StateDict both = with_prefix(state, "teacher.backbone.");
   for (const auto& [name, tensor] : with_prefix(state, "student.backbone.").tensors)
     both.tensors[name] = tensor + 1;
@@ -74,7 +74,7 @@ TEST(VitNames, TheTeacherIsTakenWhereThereIsAStudentToo) {
 }
 
 TEST(VitNames, TimmsRegistersAndPackedGatesAreTranslated) {
-  StateDict state = testing::random_vit_state(kTiny);
+  StateDict state = random_vit_state(kTiny);
   StateDict timm{.origin = "timm", .tensors = {}};
   for (const auto& [name, tensor] : state.tensors) {
     std::string timm_name = name == "register_tokens" ? "reg_token" : name;
