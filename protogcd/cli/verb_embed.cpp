@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/backbone_options.h"
+#include "protogcd/cli/image_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
@@ -14,18 +15,20 @@ namespace protogcd::cli {
 namespace {
 
 struct EmbedVerbOptions {
-  std::string images;
+  std::string set;
   BackboneOptions backbone;
+  ImageOptions images;
   EmbedOptions embed;
 };
 
 void embed(const EmbedVerbOptions& options, Session& session) {
-  const auto policy = BadImagePolicy::parse(session.common.bad_images, session.common.max_bad);
-  const ImageSet set = open_image_set(options.images);
+  const ImageSet set = open_image_set(options.set);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
+  EmbedOptions embedding = options.embed;
+  embedding.fast_decode = options.images.fast_decode;
   const EmbedSummary summary =
-      embed_images(set.sources, open_backbone(options.backbone, session.context.log), options.embed,
-                   policy, session.context);
+      embed_images(set.sources, open_backbone(options.backbone, session.context.log), embedding,
+                   session.bad_image_policy(), session.context);
   const double fresh = static_cast<double>(summary.images + summary.skipped - summary.resumed);
   const double rate = summary.seconds > 0 ? fresh / summary.seconds : 0;
   if (session.json()) {
@@ -53,7 +56,7 @@ Verb embed_verb() {
       .declare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<EmbedVerbOptions>();
         auto& embedding = options->embed;
-        table.add("images", &options->images, "a folder of images, any nesting")
+        table.add("images", &options->set, "a folder of images, any nesting")
             .value_name("DIR")
             .required();
         declare_backbone_options(table, options->backbone);
@@ -64,6 +67,7 @@ Verb embed_verb() {
         table.add("batch", &embedding.batch, "images at once (16 on a CPU, 256 on a GPU)")
             .at_least(1)
             .at_most(65536);
+        declare_image_options(table, options->images);
         table.add("overwrite", &embedding.overwrite, "replace the output if it exists").flag_only();
         table.add("resume", &embedding.resume, "go on with an output that was not finished")
             .flag_only();

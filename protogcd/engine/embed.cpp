@@ -108,24 +108,26 @@ std::map<std::string, std::string> identity_of(const SourceTable& sources, const
                                                const EmbedOptions& options, at::ScalarType type,
                                                const ComputeDevice& device, std::int64_t batch) {
   const Preprocessing& pixels = backbone.preprocessing;
-  return {
-      {"images", paths_digest(sources)},
-      {"weights", sha256_file(backbone.file)},
-      {"preprocessing",
-       fmt::format("size {}, mean {}, std {}, upright {}", pixels.size, fmt::join(pixels.mean, " "),
-                   fmt::join(pixels.deviation, " "), options.apply_orientation)},
-      {"number of heads", fmt::format("{}", backbone.config.heads)},
-      {"dtype", std::string(element_name(element_type_of(type)))},
-      {"device", device.is_cuda ? "cuda" : "cpu"},
-      {"batch size", fmt::format("{}", batch)},
-      {"choice of --tokens", options.tokens ? "yes" : "no"}};
+  return {{"images", paths_digest(sources)},
+          {"weights", sha256_file(backbone.file)},
+          {"preprocessing",
+           fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
+                       fmt::join(pixels.mean, " "), fmt::join(pixels.deviation, " "),
+                       options.apply_orientation, options.fast_decode)},
+          {"number of heads", fmt::format("{}", backbone.config.heads)},
+          {"dtype", std::string(element_name(element_type_of(type)))},
+          {"device", device.is_cuda ? "cuda" : "cpu"},
+          {"batch size", fmt::format("{}", batch)},
+          {"choice of --tokens", options.tokens ? "yes" : "no"}};
 }
 
 LoaderOptions loader_options(const Preprocessing& pixels, const EmbedOptions& options,
                              std::int64_t batch, std::size_t threads) {
-  LoaderOptions loader{.view = ViewSize::for_crop(static_cast<int>(pixels.size)),
+  const ViewSize view = ViewSize::for_crop(static_cast<int>(pixels.size));
+  LoaderOptions loader{.view = view,
                        .normalization = {},
-                       .decode = {.apply_orientation = options.apply_orientation},
+                       .decode = {.apply_orientation = options.apply_orientation,
+                                  .fast_short_side = options.fast_decode ? view.short_side : 0},
                        .batch = static_cast<std::size_t>(batch),
                        .threads = threads};
   for (std::size_t i = 0; i < 3; ++i) {

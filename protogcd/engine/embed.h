@@ -17,6 +17,7 @@ struct EmbedOptions {
   bool tokens = false;                ///< also NAME-tokens.npy
   std::optional<std::int64_t> batch;  ///< images at once; nothing: 16 on a CPU, 256 on a GPU
   bool apply_orientation = true;      ///< turn images upright as their EXIF data says
+  bool fast_decode = false;           ///< JPEG at a reduced size: faster, not exact
   bool overwrite = false, resume = false;
 };
 

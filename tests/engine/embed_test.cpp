@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -94,6 +95,26 @@ at::Tensor read_array(const std::filesystem::path& path) {
 double deviation(const at::Tensor& actual, const at::Tensor& expected) {
   EXPECT_EQ(actual.sizes(), expected.sizes());
   return ((actual - expected).abs().max() / expected.abs().max()).item<double>();
+}
+
+TEST(Embed, FastDecodeIsNearButNotExact) {
+  const Work work(0);
+  Image photo(640, 480);
+  for (int y = 0; y < photo.height; ++y) {
+    for (int x = 0; x < photo.width; ++x) {
+      photo.at(x, y)[0] = static_cast<std::uint8_t>(128 + 100 * std::sin(x / 50.0));
+      photo.at(x, y)[1] = static_cast<std::uint8_t>(128 + 100 * std::cos(y / 40.0));
+      photo.at(x, y)[2] = static_cast<std::uint8_t>((x + y) / 5);
+    }
+  }
+  write_file_atomically(work.folder / "images/photo.jpg", encode_jpeg(photo));
+  ASSERT_EQ(run_protogcd(work.command({"--dtype", "float32"}, "exact.npy")).exit_code, 0);
+  ASSERT_EQ(
+      run_protogcd(work.command({"--dtype", "float32", "--fast-decode"}, "fast.npy")).exit_code, 0);
+  const double difference =
+      deviation(read_array(work.folder / "fast.npy"), read_array(work.folder / "exact.npy"));
+  EXPECT_GT(difference, 0);
+  EXPECT_LT(difference, 0.1);
 }
 
 TEST(Embed, FeaturesAreThePlainModelsClassToken) {
