@@ -10,7 +10,7 @@ FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.
 .PHONY: help setup build test test-slow demo install lint format tidy check asan tsan fuzz coverage clean
 
 help:            ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
 
 setup:           ## packages and libtorch
 	@scripts/setup.sh build
@@ -53,7 +53,7 @@ format:          ## clang-format, in place
 	@scripts/setup.sh lint
 	@clang-format-16 -i $(FORMATTED)
 
-tidy:            ## clang-tidy on the release build
+tidy: setup      ## clang-tidy on our sources
 	@scripts/setup.sh tidy
 	@$(MAKE) --no-print-directory build/dev/build.ninja
 	@run-clang-tidy-16 -quiet -p build/dev '$(CURDIR)/protogcd/.*\.cpp'
