@@ -1,0 +1,56 @@
+// `protogcd bench backbone` on a tiny random ViT: what it reports is consistent, and nothing is
+// replaced unasked.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/nn/random_state.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_protogcd;
+using testing::TemporaryFolder;
+
+TEST(BenchBackbone, ReportsARateItsArithmeticAndItsShareOfTheRoof) {
+  const TemporaryFolder folder;
+  const VitConfig config{.patch = 8, .width = 64, .depth = 3, .heads = 1, .hidden = 96, .grid = 4};
+  const StateDict state = random_vit_state(config, at::kFloat);
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, tensor] : state.tensors) entries.push_back(entry_of(name, tensor));
+  write_safetensors(folder / "tiny.safetensors", entries);
+
+  const std::vector<std::string> command = {
+      "bench",   "backbone", "--backbone",    folder / "tiny.safetensors",
+      "--runs",  "1",        "--batch",       "4",
+      "--dtype", "float32",  "--device",      "cpu",
+      "--json",  "--csv",    folder / "b.csv"};
+  const auto result = run_protogcd(command);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output).at("results").at(0);
+  EXPECT_EQ(row.at("batch"), 4);
+  EXPECT_EQ(row.at("dtype"), "float32");
+  // 17 tokens, 2 frozen blocks: 2*17*(4*64*64 + 2*64*96) + 4*17*17*64 each, and 2*17*64*3*64 for
+  // the patches.
+  const double operations =
+      2 * (2 * 17 * (4 * 64 * 64 + 2 * 64 * 96) + 4 * 17 * 17 * 64) + 2 * 17 * 64 * 3 * 64;
+  const double rate = row.at("images_per_second"), achieved = row.at("achieved_gflops");
+  EXPECT_GT(rate, 0);
+  EXPECT_NEAR(achieved, rate * operations / 1e9,
+              0.06 + 1e-3 * achieved);  // printed with one decimal
+  EXPECT_NEAR(row.at("share").get<double>(), achieved / row.at("roof_gflops").get<double>(), 0.01);
+  EXPECT_EQ(CsvTable::read(folder / "b.csv").rows().size(), 1u);
+
+  const auto again = run_protogcd(command);
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.errors, HasSubstr("--csv"));
+}
+
+}  // namespace
+}  // namespace protogcd
