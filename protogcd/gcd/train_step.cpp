@@ -1,0 +1,39 @@
+#include "protogcd/gcd/train_step.h"
+
+#include <ATen/ATen.h>
+
+namespace protogcd {
+
+std::map<std::string, at::Tensor> trained_parameters(const Tail& tail, const Head& head) {
+  std::map<std::string, at::Tensor> parameters;
+  for (const auto& [name, tensor] : tail.named_parameters()) parameters["0." + name] = tensor;
+  for (const auto& [name, tensor] : head.named_parameters()) parameters["1." + name] = tensor;
+  return parameters;
+}
+
+TrainStep::TrainStep(Tail& tail, Head& head, const Objective& objective, const SgdOptions& sgd,
+                     Communicator& communicator)
+    : tail_(tail),
+      head_(head),
+      objective_(objective),
+      communicator_(communicator),
+      parameters_(trained_parameters(tail, head)),
+      optimiser_(parameters_, sgd) {}
+
+LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
+                         const StepSchedule& schedule) {
+  parameters_.zero_gradient();
+  LossTerms terms =
+      objective_(head_.forward(tail_.forward(tokens)), batch, schedule.hard_count, communicator_);
+  terms.total.backward();
+  at::Tensor gradient = parameters_.gradient();
+  communicator_.all_reduce(gradient);
+  optimiser_.step(schedule.rate);
+  for (at::Tensor* term : {&terms.total, &terms.sup, &terms.dapl, &terms.entropy, &terms.separation,
+                           &terms.unsup_con, &terms.sup_con}) {
+    *term = term->detach();
+  }
+  return terms;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,45 @@
+// One step of training: tokens to features, loss, gradients, update.
+#pragma once
+
+#include "protogcd/engine/tail.h"
+#include "protogcd/gcd/communicator.h"
+#include "protogcd/gcd/objective.h"
+#include "protogcd/nn/flat_parameters.h"
+#include "protogcd/nn/head.h"
+#include "protogcd/nn/sgd.h"
+
+namespace protogcd {
+
+/// What changes with the epoch, as scalars on the device: one captured step serves all epochs.
+struct StepSchedule {
+  at::Tensor rate;        ///< in the parameters' type
+  at::Tensor hard_count;  ///< int64
+};
+
+class TrainStep {
+ public:
+  /// All references must outlive the step.
+  TrainStep(Tail& tail, Head& head, const Objective& objective, const SgdOptions& sgd,
+            Communicator& communicator);
+
+  /// tokens of 2B rows: view 1 of every image, then view 2. Returns the losses before the update.
+  /// Nothing is read back from the device.
+  LossTerms run(const TrunkTokens& tokens, const StepBatch& batch, const StepSchedule& schedule);
+
+  FlatParameters& parameters() { return parameters_; }
+  Sgd& optimiser() { return optimiser_; }
+
+ private:
+  Tail& tail_;
+  Head& head_;
+  const Objective& objective_;
+  Communicator& communicator_;
+  FlatParameters parameters_;
+  Sgd optimiser_;
+};
+
+/// Tail and head under the names of the reference's checkpoints: "0.blocks.11.norm1.weight", ...,
+/// "1.mlp.0.weight".
+std::map<std::string, at::Tensor> trained_parameters(const Tail& tail, const Head& head);
+
+}  // namespace protogcd

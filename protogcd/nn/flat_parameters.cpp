@@ -1,0 +1,37 @@
+#include "protogcd/nn/flat_parameters.h"
+
+#include <ATen/ATen.h>
+
+namespace protogcd {
+
+FlatParameters::FlatParameters(const std::map<std::string, at::Tensor>& parameters)
+    : named_(parameters) {
+  std::int64_t count = 0;
+  for (const bool matrices : {true, false}) {
+    for (const auto& [name, tensor] : named_) {
+      if ((tensor.dim() >= 2) != matrices) continue;
+      places_[name] = {count, tensor.numel()};
+      count += tensor.numel();
+    }
+    if (matrices) matrix_count_ = count;
+  }
+  values_ = at::empty({count}, named_.begin()->second.options().requires_grad(false));
+  gradient_ = at::zeros_like(values_);
+  const auto values = views_of(values_), gradients = views_of(gradient_);
+  for (auto& [name, tensor] : named_) {
+    values.at(name).copy_(tensor);
+    tensor.set_data(values.at(name));
+    tensor.requires_grad_(true);
+    tensor.mutable_grad() = gradients.at(name);
+  }
+}
+
+std::map<std::string, at::Tensor> FlatParameters::views_of(const at::Tensor& buffer) const {
+  std::map<std::string, at::Tensor> views;
+  for (const auto& [name, place] : places_) {
+    views[name] = buffer.narrow(0, place.offset, place.count).view(named_.at(name).sizes());
+  }
+  return views;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,33 @@
+// Stochastic gradient descent with momentum, as the reference's optimiser does it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "protogcd/nn/flat_parameters.h"
+
+namespace protogcd {
+
+struct SgdOptions {
+  double momentum = 0.9;
+  double weight_decay = 5e-5;  ///< on matrices; biases and norms are not decayed
+};
+
+class Sgd {
+ public:
+  /// `parameters` must outlive the optimiser.
+  Sgd(FlatParameters& parameters, const SgdOptions& options);
+
+  /// m = momentum m + g + decay v;  v = v - rate m. The rate is a scalar on the parameters' device,
+  /// so that nothing is read back.
+  void step(const at::Tensor& rate);
+
+  /// m, [P] in the order of the parameters.
+  const at::Tensor& momentum() const { return momentum_; }
+
+ private:
+  FlatParameters& parameters_;
+  SgdOptions options_;
+  at::Tensor momentum_;
+};
+
+}  // namespace protogcd
