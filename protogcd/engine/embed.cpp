@@ -170,7 +170,9 @@ void embed_rest(const SourceTable& sources, const Embedder& embedder, const Load
   std::iota(list.begin(), list.end(), 0u);
   const std::uint64_t first = rows.items();
   Progress progress("embed", list.size() - first, "images", context.progress());
-  ImageLoader images(sources, std::span<const std::uint32_t>(list).subspan(first), loader, skipped);
+  ImageLoader images(sources,
+                     ImageList::center_views(std::span<const std::uint32_t>(list).subspan(first)),
+                     loader, skipped);
   std::size_t noted = skipped.count(), done = 0;
   const auto note_bad = [&] {
     if (skipped.count() == noted) return;

@@ -4,42 +4,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <utility>
 
 #include "protogcd/core/error.h"
-#include "protogcd/image/image_reader.h"
 
 namespace protogcd {
 
 /// One batch in the making.
 struct ImageLoader::Slot {
-  at::Tensor pixels;  ///< [batch, 3, crop, crop]
+  at::Tensor pixels;  ///< [views * batch, 3, crop, crop]
   std::size_t first = 0, count = 0;
   std::vector<MaybeBad> bad;               ///< [count]
   std::vector<std::exception_ptr> errors;  ///< [count]
   std::size_t pending = 0;                 ///< images not yet loaded
 
-  float* image(std::size_t index) {
-    return static_cast<float*>(pixels.data_ptr()) +
-           static_cast<std::int64_t>(index) * pixels.stride(0);
+  std::span<float> row(std::size_t index) {
+    const auto size = static_cast<std::size_t>(pixels.stride(0));
+    return {static_cast<float*>(pixels.data_ptr()) + index * size, size};
   }
 };
 
 /// What a thread reads images with; buffers are kept from image to image.
 struct ImageLoader::Worker {
-  explicit Worker(const DecodeOptions& options) : reader(options) {}
+  Worker(const SourceTable& sources, const DecodeOptions& options) : reader(sources, options) {}
 
-  ImageReader reader;
-  Resizer resizer;
-  Image view;
+  ResizedReader reader;
+  Image image;
 };
 
-ImageLoader::ImageLoader(const SourceTable& sources, std::span<const std::uint32_t> list,
-                         const LoaderOptions& options, SkippedFiles& skipped)
+ImageList ImageList::center_views(std::span<const std::uint32_t> sources) {
+  return {sources.size(), [sources](std::size_t i) {
+            return ImageRequest{sources[i], std::nullopt};
+          }};
+}
+
+ImageLoader::ImageLoader(const SourceTable& sources, ImageList list, const LoaderOptions& options,
+                         SkippedFiles& skipped)
     : sources_(sources),
-      list_(list),
+      list_(std::move(list)),
       options_(options),
       normalizer_(options.normalization),
       skipped_(skipped),
@@ -47,12 +50,12 @@ ImageLoader::ImageLoader(const SourceTable& sources, std::span<const std::uint32
       pool_(options.threads, (options.ahead + 1) * std::max<std::size_t>(options.batch, 1)) {
   if (options.batch == 0) throw InternalError("ImageLoader: an empty batch");
   idle_.reserve(options.threads);
-  const std::size_t batches = (list.size() + options.batch - 1) / options.batch;
-  const auto size = static_cast<std::int64_t>(std::min(options.batch, list.size()));
+  const std::size_t batches = (list_.size + options.batch - 1) / options.batch;
+  const auto rows = static_cast<std::int64_t>(options.views * std::min(options.batch, list_.size));
   for (std::size_t i = 0; i < std::min(options.ahead + 1, batches); ++i) {
     slots_.push_back(std::make_unique<Slot>());
     slots_.back()->pixels =
-        at::empty({size, 3, options.view.crop, options.view.crop}, at::TensorOptions(at::kFloat));
+        at::empty({rows, 3, options.view.crop, options.view.crop}, at::TensorOptions(at::kFloat));
   }
   for (auto& slot : slots_) schedule(*slot);
 }
@@ -64,7 +67,7 @@ ImageLoader::~ImageLoader() {
 
 void ImageLoader::schedule(Slot& slot) {
   slot.first = scheduled_;
-  slot.count = std::min(options_.batch, list_.size() - scheduled_);
+  slot.count = std::min(options_.batch, list_.size - scheduled_);
   slot.bad.assign(slot.count, std::nullopt);
   slot.errors.assign(slot.count, nullptr);
   slot.pending = slot.count;
@@ -86,13 +89,8 @@ void ImageLoader::load(Slot& slot, std::size_t index) {
       }
       if (stopping_) return;
     }
-    if (worker == nullptr) worker = std::make_unique<Worker>(options_.decode);
-    slot.bad[index] = read(*worker, list_[slot.first + index]);
-    if (!slot.bad[index]) {
-      const int side = options_.view.crop;
-      normalizer_.apply(worker->view, {0, 0, side, side}, false,
-                        {slot.image(index), std::size_t{3} * side * side});
-    }
+    if (worker == nullptr) worker = std::make_unique<Worker>(sources_, options_.decode);
+    slot.bad[index] = read(*worker, list_.at(slot.first + index), slot, index);
   } catch (...) {
     slot.errors[index] = std::current_exception();
   }
@@ -101,15 +99,29 @@ void ImageLoader::load(Slot& slot, std::size_t index) {
   if (--slot.pending == 0) loaded_.notify_one();
 }
 
-MaybeBad ImageLoader::read(Worker& worker, std::uint32_t source) const {
-  if (!sources_.is_record(source)) {
-    return worker.reader.read_center_view(sources_.path(source), options_.view, worker.view);
+MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& slot,
+                           std::size_t index) const {
+  const int side = options_.view.crop;
+  const Image* image = options_.cache ? options_.cache->find(request.source) : nullptr;
+  if (!request.draw) {
+    const auto bad = image ? std::nullopt
+                           : worker.reader.read_center(request.source, options_.view, worker.image);
+    if (bad) return bad;
+    const ImageBox box = image ? center_crop_box(image->size(), side) : ImageBox{0, 0, side, side};
+    normalizer_.apply(image ? *image : worker.image, box, false, slot.row(index));
+    return std::nullopt;
   }
-  const Image image = sources_.load_record(source);
-  const auto target = size_with_short_side(image.size(), options_.view.short_side);
-  if (!target) return BadImage{"too elongated to be resized"};
-  worker.resizer.resize(image, image.size(), {0, 0, image.width, image.height}, *target,
-                        center_crop_box(*target, options_.view.crop), worker.view);
+  if (image == nullptr) {
+    const int short_side = options_.view.short_side;
+    if (auto bad = worker.reader.read(request.source, short_side, worker.image)) return bad;
+    image = &worker.image;
+  }
+  RandomKey key = *request.draw;
+  for (std::size_t view = 0; view < options_.views; ++view, ++key.view) {
+    RandomStream stream(key);
+    const RandomView drawn = draw_random_view(image->size(), side, stream);
+    normalizer_.apply(*image, drawn.box, drawn.flip, slot.row(view * slot.count + index));
+  }
   return std::nullopt;
 }
 
@@ -121,18 +133,21 @@ void ImageLoader::finish(Slot& slot) {
   }
   batch_.sources.clear();
   batch_.end = slot.first + slot.count;
-  const std::size_t image_bytes = static_cast<std::size_t>(slot.pixels.stride(0)) * sizeof(float);
   for (std::size_t i = 0; i < slot.count; ++i) {
-    const std::uint32_t source = list_[slot.first + i];
+    const std::uint32_t source = list_.at(slot.first + i).source;
     if (slot.bad[i]) {
+      if (options_.views > 1) {
+        throw DataError(fmt::format("{}: {}", sources_.path(source), slot.bad[i]->reason));
+      }
       skipped_.add(sources_, source, std::move(slot.bad[i]->reason));
       continue;
     }
     const std::size_t place = batch_.sources.size();
-    if (place != i) std::memcpy(slot.image(place), slot.image(i), image_bytes);
+    if (place != i) std::ranges::copy(slot.row(i), slot.row(place).begin());
     batch_.sources.push_back(source);
   }
-  batch_.pixels = slot.pixels.narrow(0, 0, static_cast<std::int64_t>(batch_.sources.size()));
+  const auto rows = static_cast<std::int64_t>(options_.views * batch_.sources.size());
+  batch_.pixels = slot.pixels.narrow(0, 0, rows);
 }
 
 const ImageBatch* ImageLoader::next() {

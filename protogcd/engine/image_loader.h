@@ -1,5 +1,5 @@
-// Images to network input, batch after batch: decoded, resized, cropped in the middle and
-// normalised on threads of its own while the caller computes.
+// Images to network input, batch after batch: decoded, resized, cropped and normalised on threads
+// of its own while the caller computes.
 //
 //   ImageLoader loader(sources, list, options, skipped);
 //   while (const ImageBatch* batch = loader.next()) use(batch->pixels);
@@ -9,14 +9,18 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "protogcd/core/random.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/data/skipped.h"
 #include "protogcd/data/source_table.h"
+#include "protogcd/engine/image_cache.h"
 #include "protogcd/image/decode.h"
 #include "protogcd/image/resize.h"
 #include "protogcd/image/transform.h"
@@ -29,11 +33,29 @@ struct LoaderOptions {
   DecodeOptions decode;
   std::size_t batch = 16;
   std::size_t threads = 1;
-  std::size_t ahead = 2;  ///< batches made ready beyond the one in use
+  std::size_t ahead = 2;              ///< batches made ready beyond the one in use
+  std::size_t views = 1;              ///< rows that each image gives
+  const ImageCache* cache = nullptr;  ///< images found there are not read again
+};
+
+/// One image of the list: its centre view, or views drawn at random from this key (the first of
+/// them has the key's own `view`, each further one the next).
+struct ImageRequest {
+  std::uint32_t source = 0;
+  std::optional<RandomKey> draw;
+};
+
+/// The list, made as it is needed: an epoch of a million draws need not be stored.
+struct ImageList {
+  std::size_t size = 0;
+  std::function<ImageRequest(std::size_t)> at;  ///< called from several threads
+
+  /// Centre views; the numbers must outlive the list.
+  static ImageList center_views(std::span<const std::uint32_t> sources);
 };
 
 struct ImageBatch {
-  at::Tensor pixels;                   ///< [B, 3, crop, crop] float32
+  at::Tensor pixels;  ///< [views * B, 3, crop, crop] float32; row v * B + i is view v of image i
   std::vector<std::uint32_t> sources;  ///< [B], in the order of the list
   std::size_t end = 0;                 ///< position in the list after this batch's images
 };
@@ -43,16 +65,17 @@ struct ImageBatch {
 /// batches and one image per thread, whatever the length of the list.
 class ImageLoader {
  public:
-  /// `sources`, `list` and `skipped` must outlive the loader.
-  ImageLoader(const SourceTable& sources, std::span<const std::uint32_t> list,
-              const LoaderOptions& options, SkippedFiles& skipped);
+  /// `sources`, `skipped` and what the list refers to must outlive the loader.
+  ImageLoader(const SourceTable& sources, ImageList list, const LoaderOptions& options,
+              SkippedFiles& skipped);
   ~ImageLoader();
   ImageLoader(const ImageLoader&) = delete;
   ImageLoader& operator=(const ImageLoader&) = delete;
 
   /// The next batch that has an image, good until the next call; nullptr at the end of the list.
   /// Bad images are noted in `skipped`, in the list's order, which throws where its policy bears no
-  /// more. Errors of the threads are thrown here.
+  /// more; with several views an image has to be good (DataError names it), as every batch is
+  /// whole. Errors of the threads are thrown here.
   const ImageBatch* next();
 
  private:
@@ -61,11 +84,11 @@ class ImageLoader {
 
   void schedule(Slot& slot);
   void load(Slot& slot, std::size_t index);
-  MaybeBad read(Worker& worker, std::uint32_t source) const;
+  MaybeBad read(Worker& worker, const ImageRequest& request, Slot& slot, std::size_t index) const;
   void finish(Slot& slot);
 
   const SourceTable& sources_;
-  const std::span<const std::uint32_t> list_;
+  const ImageList list_;
   const LoaderOptions options_;
   const Normalizer normalizer_;
   SkippedFiles& skipped_;

@@ -5,11 +5,13 @@
 #include <sys/resource.h>
 
 #include <numeric>
+#include <utility>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/image/encode.h"
 #include "tests/image/image_helpers.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -73,7 +75,8 @@ TEST(ImageLoader, HandsOutEveryImageInOrderAsDirectDecodingGivesIt) {
   const Images set(23);
   for (const std::size_t threads : {1, 4}) {
     SkippedFiles skipped(bears("0"), 23);
-    ImageLoader loader(set.sources, set.list, options(5, threads), skipped);
+    ImageLoader loader(set.sources, ImageList::center_views(set.list), options(5, threads),
+                       skipped);
     std::size_t seen = 0;
     while (const ImageBatch* batch = loader.next()) {
       EXPECT_EQ(batch->pixels.size(0), seen < 20 ? 5 : 3);
@@ -92,7 +95,7 @@ TEST(ImageLoader, HandsOutEveryImageInOrderAsDirectDecodingGivesIt) {
 TEST(ImageLoader, BadImagesAreLeftOutAndNoted) {
   const Images set(9, {0, 3, 4, 5, 8});
   SkippedFiles skipped(bears("5"), 9);
-  ImageLoader loader(set.sources, set.list, options(3), skipped);
+  ImageLoader loader(set.sources, ImageList::center_views(set.list), options(3), skipped);
   const ImageBatch* batch = loader.next();
   ASSERT_NE(batch, nullptr);
   EXPECT_THAT(batch->sources, ElementsAre(1, 2));
@@ -111,7 +114,7 @@ TEST(ImageLoader, BadImagesAreLeftOutAndNoted) {
 TEST(ImageLoader, TooManyBadImagesEndIt) {
   const Images set(8, {5, 6});
   SkippedFiles skipped(bears("1"), 8);
-  ImageLoader loader(set.sources, set.list, options(2), skipped);
+  ImageLoader loader(set.sources, ImageList::center_views(set.list), options(2), skipped);
   EXPECT_NE(loader.next(), nullptr);
   EXPECT_NE(loader.next(), nullptr);
   EXPECT_NE(loader.next(), nullptr);
@@ -123,14 +126,14 @@ TEST(ImageLoader, ErrorsOfItsThreadsReachTheCaller) {
   SkippedFiles skipped(bears("0"), 6);
   LoaderOptions impossible = options(2);
   impossible.view = {.short_side = 8, .crop = kSide};  // a mistake of ours, not of the image
-  ImageLoader loader(set.sources, set.list, impossible, skipped);
+  ImageLoader loader(set.sources, ImageList::center_views(set.list), impossible, skipped);
   EXPECT_THROW(loader.next(), InternalError);
 }
 
 TEST(ImageLoader, MayBeLeftInTheMiddle) {
   const Images set(40);
   SkippedFiles skipped(bears("0"), 40);
-  ImageLoader loader(set.sources, set.list, options(4), skipped);
+  ImageLoader loader(set.sources, ImageList::center_views(set.list), options(4), skipped);
   EXPECT_NE(loader.next(), nullptr);
 }
 
@@ -162,7 +165,7 @@ TEST(ImageLoader, ReadsRecordsInsideAFile) {
   for (std::size_t i = 0; i < kCount; ++i) sources.add_record(place, i);
   const std::vector<std::uint32_t> list = {4, 0, 2};
   SkippedFiles skipped(bears("0"), list.size());
-  ImageLoader loader(sources, list, options(3), skipped);
+  ImageLoader loader(sources, ImageList::center_views(list), options(3), skipped);
   const ImageBatch* batch = loader.next();
   ASSERT_NE(batch, nullptr);
   EXPECT_THAT(batch->sources, ElementsAre(4, 0, 2));
@@ -185,13 +188,93 @@ TEST(ImageLoader, MemoryDoesNotGrowWithTheNumberOfImages) {
   LoaderOptions large = options(16, 2);
   large.view = ViewSize::for_crop(128);
   SkippedFiles skipped(bears("0"), list.size());
-  ImageLoader loader(set.sources, list, large, skipped);
+  ImageLoader loader(set.sources, ImageList::center_views(list), large, skipped);
   ASSERT_NE(loader.next(), nullptr);
   const std::size_t before = peak_bytes();
   std::size_t seen = 16;
   while (const ImageBatch* batch = loader.next()) seen += batch->sources.size();
   EXPECT_EQ(seen, 4000u);
   EXPECT_LT(peak_bytes() - before, std::size_t{32} << 20);
+}
+
+ImageList drawn_twice(std::span<const std::uint32_t> list) {
+  return {
+      list.size(), [list](std::size_t i) {
+        return ImageRequest{
+            list[i],
+            RandomKey{.seed = 7, .purpose = RandomPurpose::kAugment, .epoch = 3, .position = i}};
+      }};
+}
+
+LoaderOptions two_views(std::size_t batch, std::size_t threads, const ImageCache* cache = nullptr) {
+  LoaderOptions result = options(batch, threads);
+  result.views = 2;
+  result.cache = cache;
+  return result;
+}
+
+TEST(ImageLoader, RandomViewsAreThoseOfTheirKeysFromFilesAndFromTheCache) {
+  const Images set(10);
+  SkippedFiles skipped(bears("0"), 10);
+  const ViewSize view = ViewSize::for_crop(kSide);
+  ImageCache all(10, 1 << 20), few(10, 3000), none(10, 0);
+  Logger quiet(LogLevel::kSilent);
+  for (ImageCache* cache : {&all, &few, &none}) {
+    read_all_images(set.sources, set.list, view.short_side, {}, *cache, skipped,
+                    {.threads = 2, .log = quiet});
+  }
+  EXPECT_NE(few.find(0), nullptr);
+  EXPECT_EQ(few.find(9), nullptr);
+  for (const ImageCache* cache : {static_cast<const ImageCache*>(nullptr), &std::as_const(all),
+                                  &std::as_const(few), &std::as_const(none)}) {
+    ImageLoader loader(set.sources, drawn_twice(set.list), two_views(5, 3, cache), skipped);
+    std::size_t first = 0;
+    while (const ImageBatch* batch = loader.next()) {
+      ASSERT_EQ(batch->pixels.size(0), 10);
+      for (std::size_t i = 0; i < 5; ++i) {
+        const Image resized =
+            testing::good(resize_short_side(set.images[first + i], view.short_side));
+        for (std::uint8_t v = 0; v < 2; ++v) {
+          RandomStream stream({.seed = 7,
+                               .purpose = RandomPurpose::kAugment,
+                               .epoch = 3,
+                               .position = first + i,
+                               .view = v});
+          const RandomView drawn = draw_random_view(resized.size(), kSide, stream);
+          at::Tensor expected = at::empty({3, kSide, kSide}, at::kFloat);
+          Normalizer().apply(resized, drawn.box, drawn.flip,
+                             {static_cast<float*>(expected.data_ptr()), 3 * kSide * kSide});
+          EXPECT_TRUE(batch->pixels[static_cast<std::int64_t>(5 * v + i)].equal(expected));
+        }
+      }
+      first += 5;
+    }
+    EXPECT_EQ(first, 10u);
+  }
+}
+
+TEST(ImageLoader, CenterViewsFromTheCacheAreTheSame) {
+  const Images set(4);
+  SkippedFiles skipped(bears("0"), 4);
+  ImageCache cache(4, 1 << 20);
+  Logger quiet(LogLevel::kSilent);
+  read_all_images(set.sources, set.list, ViewSize::for_crop(kSide).short_side, {}, cache, skipped,
+                  {.threads = 2, .log = quiet});
+  LoaderOptions cached = options(4);
+  cached.cache = &cache;
+  ImageLoader loader(set.sources, ImageList::center_views(set.list), cached, skipped);
+  const ImageBatch* batch = loader.next();
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(batch->pixels[static_cast<std::int64_t>(i)].equal(plain_view(set.images[i])));
+  }
+}
+
+TEST(ImageLoader, ABadImageAmongRandomViewsIsAnErrorThatNamesIt) {
+  const Images set(6, {4});
+  SkippedFiles skipped(bears("50%"), 6);
+  ImageLoader loader(set.sources, drawn_twice(set.list), two_views(3, 2), skipped);
+  EXPECT_NE(loader.next(), nullptr);
+  EXPECT_THAT(testing::message_of<DataError>([&] { loader.next(); }), HasSubstr("4.png"));
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+#include "protogcd/engine/image_cache.h"
+
+#include <algorithm>
+
+#include "protogcd/core/thread_pool.h"
+
+namespace protogcd {
+
+MaybeBad ResizedReader::read(std::uint32_t source, int short_side, Image& output) {
+  if (sources_.is_record(source)) return read_record(source, short_side, std::nullopt, output);
+  return reader_.read_resized(sources_.path(source), short_side, output);
+}
+
+MaybeBad ResizedReader::read_center(std::uint32_t source, const ViewSize& view, Image& output) {
+  if (sources_.is_record(source)) return read_record(source, view.short_side, view.crop, output);
+  return reader_.read_center_view(sources_.path(source), view, output);
+}
+
+MaybeBad ResizedReader::read_record(std::uint32_t source, int short_side, std::optional<int> crop,
+                                    Image& output) {
+  const Image image = sources_.load_record(source);
+  const auto target = size_with_short_side(image.size(), short_side);
+  if (!target) return BadImage{"too elongated to be resized"};
+  const ImageBox box =
+      crop ? center_crop_box(*target, *crop) : ImageBox{0, 0, target->width, target->height};
+  resizer_.resize(image, image.size(), {0, 0, image.width, image.height}, *target, box, output);
+  return std::nullopt;
+}
+
+void ImageCache::offer(std::uint32_t source, const Image& image) {
+  const std::uint64_t size = image.pixels.size();
+  if (bytes_.fetch_add(size) + size > max_bytes_) {
+    bytes_.fetch_sub(size);
+    return;
+  }
+  images_[source] = image;
+}
+
+void read_all_images(const SourceTable& sources, std::span<const std::uint32_t> list,
+                     int short_side, const DecodeOptions& decode, ImageCache& cache,
+                     SkippedFiles& skipped, const Context& context) {
+  constexpr std::size_t kImagesPerTask = 32;  // they share a reader and its buffers
+  Progress progress("read", list.size(), "images", context.progress());
+  ThreadPool pool(context.threads);
+  pool.for_each((list.size() + kImagesPerTask - 1) / kImagesPerTask, [&](std::size_t task) {
+    ResizedReader reader(sources, decode);
+    Image image;
+    const std::size_t end = std::min(list.size(), (task + 1) * kImagesPerTask);
+    for (std::size_t i = task * kImagesPerTask; i < end; ++i) {
+      if (const auto bad = reader.read(list[i], short_side, image)) {
+        skipped.add(sources, list[i], bad->reason);
+      } else {
+        cache.offer(list[i], image);
+      }
+    }
+    progress.add(end - task * kImagesPerTask);
+  });
+}
+
+}  // namespace protogcd
