@@ -12,8 +12,8 @@ namespace {
 
 class FusedCudaBlocks : public FrozenBlocks {
  public:
-  explicit FusedCudaBlocks(const Vit& vit) : config_(vit.config()) {
-    for (std::int64_t i = 0; i + 1 < config_.depth; ++i) {
+  FusedCudaBlocks(const Vit& vit, std::int64_t count) : config_(vit.config()) {
+    for (std::int64_t i = 0; i < count; ++i) {
       BlockWeights block = vit.weights().blocks[i];
       block.projection = with_scale(block.projection, block.scale1);
       block.out = with_scale(block.out, block.scale2);
@@ -34,8 +34,12 @@ class FusedCudaBlocks : public FrozenBlocks {
           residual_norm(x, branch, block.norm2.weight, block.norm2.bias, config_.epsilon);
       branch = at::linear(inner(block, middle), block.out.weight, block.out.bias);
     }
+    if (std::ssize(blocks_) + 1 < config_.depth) {  // x is a view of tokens
+      if (branch.defined()) x.add_(branch);
+      return {.normalised = {}, .class_token = {}, .raw = tokens};
+    }
     const at::Tensor normalised = residual_norm(x, branch, {}, {}, config_.epsilon);
-    return {normalised.view({batch, count, width}), tokens.select(1, 0).to(at::kFloat)};
+    return {normalised.view({batch, count, width}), tokens.select(1, 0).to(at::kFloat), {}};
   }
 
  private:
@@ -65,10 +69,10 @@ class FusedCudaBlocks : public FrozenBlocks {
 
 }  // namespace
 
-std::unique_ptr<FrozenBlocks> make_fused_cuda_blocks(const Vit& vit) {
+std::unique_ptr<FrozenBlocks> make_fused_cuda_blocks(const Vit& vit, std::int64_t count) {
   const std::int64_t width = vit.config().width;
   if (width % 8 != 0 || width > kWidestResidualNorm) return nullptr;
-  return std::make_unique<FusedCudaBlocks>(vit);
+  return std::make_unique<FusedCudaBlocks>(vit, count);
 }
 
 }  // namespace protogcd
@@ -77,7 +81,7 @@ std::unique_ptr<FrozenBlocks> make_fused_cuda_blocks(const Vit& vit) {
 
 namespace protogcd {
 
-std::unique_ptr<FrozenBlocks> make_fused_cuda_blocks(const Vit&) {
+std::unique_ptr<FrozenBlocks> make_fused_cuda_blocks(const Vit&, std::int64_t) {
   return nullptr;
 }
 

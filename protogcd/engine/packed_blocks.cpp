@@ -89,26 +89,26 @@ class PackedBlock {
 
 class PackedBlocks : public FrozenBlocks {
  public:
-  explicit PackedBlocks(const Vit& vit) : epsilon_(vit.config().epsilon) {
-    for (std::int64_t i = 0; i + 1 < vit.config().depth; ++i) {
+  PackedBlocks(const Vit& vit, std::int64_t count) : config_(vit.config()) {
+    for (std::int64_t i = 0; i < count; ++i) {
       blocks_.emplace_back(vit.weights().blocks[i], vit.config());
     }
   }
 
   TrunkTokens run(at::Tensor tokens) const override {
     for (const auto& block : blocks_) tokens = block.run(tokens);
-    return split_tokens(tokens, epsilon_);
+    return finish_tokens(tokens, config_, std::ssize(blocks_));
   }
 
  private:
-  double epsilon_;
+  VitConfig config_;
   std::vector<PackedBlock> blocks_;
 };
 
 }  // namespace
 
-std::unique_ptr<FrozenBlocks> make_packed_blocks(const Vit& vit) {
-  return std::make_unique<PackedBlocks>(vit);
+std::unique_ptr<FrozenBlocks> make_packed_blocks(const Vit& vit, std::int64_t count) {
+  return std::make_unique<PackedBlocks>(vit, count);
 }
 
 }  // namespace protogcd

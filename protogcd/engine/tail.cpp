@@ -1,35 +1,15 @@
 #include "protogcd/engine/tail.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <cmath>
 
 namespace protogcd {
 
-Tail::Tail(const Vit& vit, at::ScalarType type, at::Device device) : config_(vit.config()) {
-  const auto copied = [&](const at::Tensor& tensor) {
-    return tensor.defined()
-               ? tensor.detach().to(device, type, /*non_blocking=*/false, /*copy=*/true)
-               : at::Tensor();
-  };
-  const auto linear = [&](const LinearWeights& source) -> LinearWeights {
-    return {copied(source.weight), copied(source.bias)};
-  };
-  const auto norm = [&](const NormWeights& source) -> NormWeights {
-    return {copied(source.weight), copied(source.bias)};
-  };
-  const BlockWeights& last = vit.weights().blocks.back();
-  block_ = {.norm1 = norm(last.norm1),
-            .norm2 = norm(last.norm2),
-            .qkv = linear(last.qkv),
-            .projection = linear(last.projection),
-            .in = linear(last.in),
-            .out = linear(last.out),
-            .scale1 = copied(last.scale1),
-            .scale2 = copied(last.scale2)};
-  final_norm_ = norm(vit.weights().norm);
-}
+Tail::Tail(const Vit& vit, at::ScalarType type, at::Device device)
+    : config_(vit.config()),
+      block_(copied(vit.weights().blocks.back(), type, device)),
+      final_norm_(copied(vit.weights().norm, type, device)) {}
 
 // With n_t the normalised tokens, gamma and beta norm1's scale and shift, and per head h:
 //   score_t = q_h . W_k,h (gamma n_t + beta)   = (gamma W_k,h^T q_h) . n_t + const        (const
@@ -84,27 +64,7 @@ at::Tensor Tail::forward(const TrunkTokens& tokens) const {
 }
 
 std::map<std::string, at::Tensor> Tail::named_parameters() const {
-  const std::string name = fmt::format("blocks.{}.", config_.depth - 1);
-  const std::string in = config_.gated_mlp ? "mlp.w12" : "mlp.fc1",
-                    out = config_.gated_mlp ? "mlp.w3" : "mlp.fc2";
-  std::map<std::string, at::Tensor> parameters = {
-      {name + "norm1.weight", block_.norm1.weight},
-      {name + "norm1.bias", block_.norm1.bias},
-      {name + "norm2.weight", block_.norm2.weight},
-      {name + "norm2.bias", block_.norm2.bias},
-      {name + "attn.qkv.weight", block_.qkv.weight},
-      {name + "attn.qkv.bias", block_.qkv.bias},
-      {name + "attn.proj.weight", block_.projection.weight},
-      {name + "attn.proj.bias", block_.projection.bias},
-      {name + in + ".weight", block_.in.weight},
-      {name + in + ".bias", block_.in.bias},
-      {name + out + ".weight", block_.out.weight},
-      {name + out + ".bias", block_.out.bias}};
-  if (config_.layer_scale) {
-    parameters[name + "ls1.gamma"] = block_.scale1;
-    parameters[name + "ls2.gamma"] = block_.scale2;
-  }
-  return parameters;
+  return named_tensors(block_, config_, config_.depth - 1);
 }
 
 }  // namespace protogcd

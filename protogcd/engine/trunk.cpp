@@ -12,25 +12,28 @@ namespace {
 
 class PlainBlocks : public FrozenBlocks {
  public:
-  explicit PlainBlocks(const Vit& vit) : vit_(vit) {}
+  PlainBlocks(const Vit& vit, std::int64_t count) : vit_(vit), count_(count) {
+    vit_.weights().blocks.resize(count);
+  }
 
   TrunkTokens run(at::Tensor tokens) const override {
-    for (std::int64_t i = 0; i + 1 < vit_.config().depth; ++i) tokens = vit_.block(i, tokens);
-    return split_tokens(tokens, vit_.config().epsilon);
+    for (std::int64_t i = 0; i < count_; ++i) tokens = vit_.block(i, tokens);
+    return finish_tokens(tokens, vit_.config(), count_);
   }
 
  private:
   Vit vit_;
+  std::int64_t count_;
 };
 
-std::unique_ptr<FrozenBlocks> choose_blocks(const Vit& vit, at::ScalarType type,
+std::unique_ptr<FrozenBlocks> choose_blocks(const Vit& vit, std::int64_t count, at::ScalarType type,
                                             at::Device device) {
   if (device.is_cuda() && type == at::kBFloat16) {
-    if (auto fused = make_fused_cuda_blocks(vit)) return fused;
+    if (auto fused = make_fused_cuda_blocks(vit, count)) return fused;
   }
   const bool can_pack =
       device.is_cpu() && (type == at::kFloat || type == at::kBFloat16) && at::hasMKLDNN();
-  return can_pack ? make_packed_blocks(vit) : make_plain_blocks(vit);
+  return can_pack ? make_packed_blocks(vit, count) : make_plain_blocks(vit, count);
 }
 
 /// Patches as rows of one matrix product, which both CPU and GPU do faster than a convolution.
@@ -89,8 +92,8 @@ struct Trunk::Model {
   }
 };
 
-std::unique_ptr<FrozenBlocks> make_plain_blocks(const Vit& vit) {
-  return std::make_unique<PlainBlocks>(vit);
+std::unique_ptr<FrozenBlocks> make_plain_blocks(const Vit& vit, std::int64_t count) {
+  return std::make_unique<PlainBlocks>(vit, count);
 }
 
 LinearWeights with_scale(const LinearWeights& linear, const at::Tensor& scale) {
@@ -101,7 +104,13 @@ LinearWeights with_scale(const LinearWeights& linear, const at::Tensor& scale) {
 TrunkTokens split_tokens(const at::Tensor& tokens, double epsilon) {
   const at::ScalarType class_type = tokens.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return {at::layer_norm(tokens, {tokens.size(-1)}, {}, {}, epsilon),
-          tokens.select(1, 0).to(class_type)};
+          tokens.select(1, 0).to(class_type),
+          {}};
+}
+
+TrunkTokens finish_tokens(const at::Tensor& tokens, const VitConfig& config, std::int64_t count) {
+  if (count + 1 == config.depth) return split_tokens(tokens, config.epsilon);
+  return {.normalised = {}, .class_token = {}, .raw = tokens};
 }
 
 at::ScalarType fastest_trunk_type(at::Device device) {
@@ -122,11 +131,22 @@ at::ScalarType trunk_type(const std::string& choice, at::Device device) {
       "--dtype: '{}' is not allowed: expected auto, float32, bfloat16 or float64", choice));
 }
 
-Trunk::Trunk(const Vit& vit, at::ScalarType type, at::Device device) {
+void check_first_trained_block(const VitConfig& config, std::int64_t first_block) {
+  if (first_block >= 0 && first_block < config.depth) return;
+  throw UsageError(
+      fmt::format("--grad-from-block: {} is not allowed: expected 0 to {} (the backbone has {} "
+                  "blocks, counted from 0)",
+                  first_block, config.depth - 1, config.depth));
+}
+
+Trunk::Trunk(const Vit& vit, at::ScalarType type, at::Device device,
+             std::optional<std::int64_t> first_trained_block) {
+  const std::int64_t count = first_trained_block.value_or(vit.config().depth - 1);
+  check_first_trained_block(vit.config(), count);
   at::NoGradGuard no_grad;
   Vit converted = vit.converted(type, device);
   Embedding embedding(converted);
-  auto blocks = choose_blocks(converted, type, device);
+  auto blocks = choose_blocks(converted, count, type, device);
   converted.weights().blocks.clear();  // `blocks` holds what it needs
   model_ = std::make_unique<Model>(
       Model{std::move(converted), std::move(embedding), std::move(blocks), type, device});

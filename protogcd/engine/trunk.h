@@ -1,21 +1,24 @@
-// The frozen blocks of a Vision Transformer (all but the last): no graph, fused where the machine
-// has fused operations.
+// The frozen blocks of a Vision Transformer (by default all but the last): no graph, fused where
+// the machine has fused operations.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 
 #include "protogcd/nn/vit.h"
 
 namespace protogcd {
 
-/// What the trainable last block needs of each image.
+/// What the trained blocks need of each image: `normalised` and `class_token` where the last block
+/// alone is trained, `raw` where more are. The others are undefined.
 struct TrunkTokens {
   at::Tensor normalised;  ///< [B, T, D] in the trunk's dtype: (x - mean) / deviation of each token,
                           ///< without scale and shift
   at::Tensor class_token;  ///< [B, D] float32 (float64 in a float64 trunk): CLS as it enters the
                            ///< last block
+  at::Tensor raw;  ///< [B, T, D] in the trunk's dtype: tokens as they enter the first trained block
 };
 
 /// bfloat16 where this device multiplies it fast (AVX512-BF16, AMX, CUDA), else float32.
@@ -23,10 +26,16 @@ at::ScalarType fastest_trunk_type(at::Device device);
 /// `choice` is auto, float32, bfloat16 or float64 (`--dtype`).
 at::ScalarType trunk_type(const std::string& choice, at::Device device);
 
+/// UsageError unless the model has this block (`--grad-from-block`).
+void check_first_trained_block(const VitConfig& config, std::int64_t first_block);
+
 class Trunk {
  public:
-  /// Takes blocks 0 .. depth-2 of the model, converted to `type` on `device`.
-  Trunk(const Vit& vit, at::ScalarType type, at::Device device);
+  /// Takes the blocks before `first_trained_block` (the last one if not given; 0: the embedding
+  /// alone is frozen), converted to `type` on `device`. Throws UsageError where the model has no
+  /// such block.
+  Trunk(const Vit& vit, at::ScalarType type, at::Device device,
+        std::optional<std::int64_t> first_trained_block = {});
   ~Trunk();
   Trunk(Trunk&&) noexcept;
 

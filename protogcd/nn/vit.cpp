@@ -31,7 +31,55 @@ std::array<at::Tensor, 3> split_heads(const at::Tensor& qkv, std::int64_t heads)
   return {parts[0], parts[1], parts[2]};
 }
 
+at::Tensor copied(const at::Tensor& tensor, at::ScalarType type, at::Device device) {
+  if (!tensor.defined()) return {};
+  return tensor.detach().to(device, type, /*non_blocking=*/false, /*copy=*/true);
+}
+
+LinearWeights copied(const LinearWeights& linear, at::ScalarType type, at::Device device) {
+  return {copied(linear.weight, type, device), copied(linear.bias, type, device)};
+}
+
 }  // namespace
+
+NormWeights copied(const NormWeights& norm, at::ScalarType type, at::Device device) {
+  return {copied(norm.weight, type, device), copied(norm.bias, type, device)};
+}
+
+BlockWeights copied(const BlockWeights& block, at::ScalarType type, at::Device device) {
+  return {.norm1 = copied(block.norm1, type, device),
+          .norm2 = copied(block.norm2, type, device),
+          .qkv = copied(block.qkv, type, device),
+          .projection = copied(block.projection, type, device),
+          .in = copied(block.in, type, device),
+          .out = copied(block.out, type, device),
+          .scale1 = copied(block.scale1, type, device),
+          .scale2 = copied(block.scale2, type, device)};
+}
+
+std::map<std::string, at::Tensor> named_tensors(const BlockWeights& block, const VitConfig& config,
+                                                std::int64_t i) {
+  const std::string name = fmt::format("blocks.{}.", i);
+  const std::string in = config.gated_mlp ? "mlp.w12" : "mlp.fc1",
+                    out = config.gated_mlp ? "mlp.w3" : "mlp.fc2";
+  std::map<std::string, at::Tensor> tensors = {{name + "norm1.weight", block.norm1.weight},
+                                               {name + "norm1.bias", block.norm1.bias},
+                                               {name + "norm2.weight", block.norm2.weight},
+                                               {name + "norm2.bias", block.norm2.bias},
+                                               {name + "attn.qkv.weight", block.qkv.weight},
+                                               {name + "attn.qkv.bias", block.qkv.bias},
+                                               {name + "attn.proj.weight", block.projection.weight},
+                                               {name + "attn.proj.bias", block.projection.bias},
+                                               {name + in + ".weight", block.in.weight},
+                                               {name + in + ".bias", block.in.bias},
+                                               {name + out + ".weight", block.out.weight},
+                                               {name + out + ".bias", block.out.bias}};
+  if (config.layer_scale) {
+    tensors[name + "ls1.gamma"] = block.scale1;
+    tensors[name + "ls2.gamma"] = block.scale2;
+  }
+  return tensors;
+}
 
 Vit::Vit(const VitConfig& config, const StateDict& state, at::ScalarType type, at::Device device)
     : config_(config) {

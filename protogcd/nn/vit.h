@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "protogcd/nn/state_dict.h"
@@ -27,6 +29,14 @@ struct BlockWeights {
   LinearWeights qkv, projection, in, out;
   at::Tensor scale1, scale2;  ///< [D], layer scale; undefined where the model has none
 };
+
+/// Copies that share no memory with the source.
+NormWeights copied(const NormWeights& norm, at::ScalarType type, at::Device device);
+BlockWeights copied(const BlockWeights& block, at::ScalarType type, at::Device device);
+/// The tensors of block i themselves, under the names of the release: "blocks.11.norm1.weight",
+/// ...
+std::map<std::string, at::Tensor> named_tensors(const BlockWeights& block, const VitConfig& config,
+                                                std::int64_t i);
 
 struct VitWeights {
   at::Tensor class_token;      ///< [1, 1, D]
