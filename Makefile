@@ -34,6 +34,7 @@ build-%: build/%/build.ninja
 	@cmake --build --preset $* -j $(JOBS)
 
 test: build      ## every quick test (under 6 minutes on two cores)
+	@scripts/setup.sh test
 	@cd build/release && ctest --output-on-failure -j $(JOBS) -LE slow
 
 test-slow: build ## the tests that take minutes

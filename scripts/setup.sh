@@ -2,7 +2,8 @@
 # Everything a build needs, and nothing twice: Debian/Ubuntu packages by apt, and a libtorch. Safe to repeat; when all
 # is there it takes a fraction of a second. Prints nothing unless there is something to do.
 #
-#   scripts/setup.sh [build|lint|tidy|fuzz]   what for: compile and test, or also clang-format, clang-tidy or clang
+#   scripts/setup.sh [build|test|lint|tidy|fuzz]   what for: compile, or also what tests read with (TensorBoard),
+#                                                  clang-format, clang-tidy or clang
 #
 # libtorch comes from, in this order: TORCH_DIR (a torch package, its share/cmake, or an unpacked libtorch); the active
 # Python environment if it has torch >= 2.11; else a virtual environment in .venv with the pinned torch of pip.
@@ -10,13 +11,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:-build}
 pinned_torch=2.13.0
+pinned_tensorboard=2.21.0
 
 required=(g++ cmake ninja-build make pkg-config python3 python3-venv
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libspdlog-dev zlib1g-dev libjpeg-dev libpng-dev
   libgtest-dev libgmock-dev)
 optional=(ccache mold libwebp-dev libbenchmark-dev)
 case $purpose in
-  build) ;;
+  build | test) ;;
   lint) required+=(clang-format-16) ;;
   tidy) required+=(clang-tidy-16) ;;
   fuzz) required+=(clang-16 libclang-rt-16-dev lld-16) ;;
@@ -106,3 +108,12 @@ torch=$(find_torch)
 [ -n "$torch" ] || { echo "setup: no usable torch was found" >&2; exit 1; }
 # Rewritten only when it changes, so that make reconfigures only then.
 [ "$(cat build/torch_cmake_folder 2>/dev/null)" = "$torch" ] || echo "$torch" > build/torch_cmake_folder
+
+# One test lets TensorBoard read our event files; without the package it is skipped, so failing to get it stops nobody.
+if [ "$purpose" = test ] && [ -z "${PROTOGCD_PYTHON:-}" ] && ! compgen -G '.venv/lib/python3*/site-packages/tensorboard' >/dev/null
+then
+  echo "setup: installing tensorboard $pinned_tensorboard into .venv (once)" >&2
+  [ -x .venv/bin/pip ] || python3 -m venv --clear .venv
+  .venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "tensorboard==$pinned_tensorboard" >&2 ||
+    echo "setup: tensorboard could not be installed; its test will be skipped" >&2
+fi
