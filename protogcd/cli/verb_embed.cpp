@@ -25,7 +25,7 @@ void embed(const EmbedVerbOptions& options, Session& session) {
   const ImageSet set = open_image_set(options.set);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
   EmbedOptions embedding = options.embed;
-  embedding.fast_decode = options.images.fast_decode;
+  embedding.reading.fast_decode = options.images.fast_decode;
   const EmbedSummary summary =
       embed_images(set.sources, open_backbone(options.backbone, session.context.log), embedding,
                    session.bad_image_policy(), session.context);

@@ -48,6 +48,17 @@ void Progress::add(std::uint64_t count) {
   }
 }
 
+void Progress::say(const std::string& line) {
+  if (options_.silent) return;
+  const std::lock_guard lock(mutex_);
+  // Over the bar, which the next `add` draws again below.
+  const std::size_t covered = shown_width_ > line.size() ? shown_width_ - line.size() : 0;
+  fmt::print(options_.stream, "{}{}{}\n", options_.bar ? "\r" : "", line,
+             std::string(options_.bar ? covered : 0, ' '));
+  shown_width_ = 0;
+  std::fflush(options_.stream);
+}
+
 void Progress::finish() {
   if (!options_.silent) show(true);
 }

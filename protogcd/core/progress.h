@@ -31,6 +31,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void add(std::uint64_t count = 1);
+  /// A line of its own above the bar: news of the task, shown whatever the interval.
+  void say(const std::string& line);
   void finish();
 
   /// The state in words after so many seconds, e.g. "decode 40% (4,000/10,000 images), 812

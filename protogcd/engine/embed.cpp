@@ -13,6 +13,7 @@
 #include "protogcd/core/partial_rows.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/engine/image_loader.h"
+#include "protogcd/engine/placement.h"
 #include "protogcd/engine/tail.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/nn/device.h"
@@ -21,8 +22,6 @@ namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kCpuBatch = 16, kGpuBatch = 256;
 
 /// Where everything goes.
 struct OutputPaths {
@@ -59,13 +58,13 @@ struct OutputPaths {
 /// The part of a backbone that the task needs, on its device.
 class Embedder {
  public:
-  Embedder(Backbone backbone, at::ScalarType type, at::Device device, bool with_tokens)
-      : exact_(type == at::kDouble ? at::kDouble : at::kFloat) {
+  Embedder(Backbone backbone, const Placement& placement, bool with_tokens)
+      : exact_(placement.trained) {
     if (with_tokens) {
-      plain_.emplace(backbone.vit.converted(type, device));
+      plain_.emplace(backbone.vit.converted(placement.frozen, placement.device));
     } else {
-      trunk_.emplace(backbone.vit, type, device);
-      tail_.emplace(backbone.vit, exact_, device);
+      trunk_.emplace(backbone.vit, placement.frozen, placement.device);
+      tail_.emplace(backbone.vit, exact_, placement.device);
     }
   }
 
@@ -105,36 +104,20 @@ std::string paths_digest(const SourceTable& sources) {
 
 /// Everything the numbers depend on; the names are for people.
 std::map<std::string, std::string> identity_of(const SourceTable& sources, const Backbone& backbone,
-                                               const EmbedOptions& options, at::ScalarType type,
-                                               const ComputeDevice& device, std::int64_t batch) {
+                                               const EmbedOptions& options,
+                                               const Placement& placement, std::int64_t batch) {
   const Preprocessing& pixels = backbone.preprocessing;
   return {{"images", paths_digest(sources)},
           {"weights", sha256_file(backbone.file)},
           {"preprocessing",
            fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
                        fmt::join(pixels.mean, " "), fmt::join(pixels.deviation, " "),
-                       options.apply_orientation, options.fast_decode)},
+                       options.reading.apply_orientation, options.reading.fast_decode)},
           {"number of heads", fmt::format("{}", backbone.config.heads)},
-          {"dtype", std::string(element_name(element_type_of(type)))},
-          {"device", device.is_cuda ? "cuda" : "cpu"},
+          {"dtype", std::string(element_name(element_type_of(placement.frozen)))},
+          {"device", placement.device.is_cuda() ? "cuda" : "cpu"},
           {"batch size", fmt::format("{}", batch)},
           {"choice of --tokens", options.tokens ? "yes" : "no"}};
-}
-
-LoaderOptions loader_options(const Preprocessing& pixels, const EmbedOptions& options,
-                             std::int64_t batch, std::size_t threads) {
-  const ViewSize view = ViewSize::for_crop(static_cast<int>(pixels.size));
-  LoaderOptions loader{.view = view,
-                       .normalization = {},
-                       .decode = {.apply_orientation = options.apply_orientation,
-                                  .fast_short_side = options.fast_decode ? view.short_side : 0},
-                       .batch = static_cast<std::size_t>(batch),
-                       .threads = threads};
-  for (std::size_t i = 0; i < 3; ++i) {
-    loader.normalization.mean[i] = static_cast<float>(pixels.mean[i]);
-    loader.normalization.deviation[i] = static_cast<float>(pixels.deviation[i]);
-  }
-  return loader;
 }
 
 std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
@@ -200,17 +183,14 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
                           const Context& context) {
   const OutputPaths out(options);
   out.check(options);
-  const ComputeDevice chosen = resolve_device(context.device);
-  const at::Device device(chosen.is_cuda ? at::kCUDA : at::kCPU,
-                          chosen.is_cuda ? chosen.index : -1);
-  const at::ScalarType type = trunk_type(context.dtype, device);
-  const std::int64_t batch = options.batch.value_or(chosen.is_cuda ? kGpuBatch : kCpuBatch);
+  const Placement placement = place(context);
+  const std::int64_t batch = options.batch.value_or(placement.trunk_batch());
   const VitConfig config = backbone.config;
   const Preprocessing pixels = backbone.preprocessing;
-  const auto identity = identity_of(sources, backbone, options, type, chosen, batch);
+  const auto identity = identity_of(sources, backbone, options, placement, batch);
 
   set_compute_threads(context.threads);
-  const Embedder embedder(std::move(backbone), type, device, options.tokens);
+  const Embedder embedder(std::move(backbone), placement, options.tokens);
   std::vector<PartialArray> arrays = {{out.features, embedder.element_type(), {config.width}}};
   if (options.tokens) {
     arrays.push_back(
@@ -225,8 +205,8 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
     context.log.info(fmt::format("{} of {} images are done already", resumed, sources.size()));
 
   const auto start = std::chrono::steady_clock::now();
-  embed_rest(sources, embedder, loader_options(pixels, options, batch, context.threads), skipped,
-             rows, context);
+  embed_rest(sources, embedder, loader_options(pixels, options.reading, batch, context.threads),
+             skipped, rows, context);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   write_tables(out, sources, skipped);
   rows.commit();

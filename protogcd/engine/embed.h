@@ -8,6 +8,7 @@
 #include "protogcd/core/context.h"
 #include "protogcd/data/skipped.h"
 #include "protogcd/data/source_table.h"
+#include "protogcd/engine/image_loader.h"
 #include "protogcd/nn/backbone.h"
 
 namespace protogcd {
@@ -16,8 +17,7 @@ struct EmbedOptions {
   std::filesystem::path out;          ///< NAME.npy; NAME.csv (paths) and skipped.csv go beside it
   bool tokens = false;                ///< also NAME-tokens.npy
   std::optional<std::int64_t> batch;  ///< images at once; nothing: 16 on a CPU, 256 on a GPU
-  bool apply_orientation = true;      ///< turn images upright as their EXIF data says
-  bool fast_decode = false;           ///< JPEG at a reduced size: faster, not exact
+  ReadingOptions reading;
   bool overwrite = false, resume = false;
 };
 

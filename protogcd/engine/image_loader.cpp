@@ -33,6 +33,22 @@ struct ImageLoader::Worker {
   Image image;
 };
 
+LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
+                             std::int64_t batch, std::size_t threads) {
+  const ViewSize view = ViewSize::for_crop(static_cast<int>(pixels.size));
+  LoaderOptions loader{.view = view,
+                       .normalization = {},
+                       .decode = {.apply_orientation = reading.apply_orientation,
+                                  .fast_short_side = reading.fast_decode ? view.short_side : 0},
+                       .batch = static_cast<std::size_t>(batch),
+                       .threads = threads};
+  for (std::size_t i = 0; i < 3; ++i) {
+    loader.normalization.mean[i] = static_cast<float>(pixels.mean[i]);
+    loader.normalization.deviation[i] = static_cast<float>(pixels.deviation[i]);
+  }
+  return loader;
+}
+
 ImageList ImageList::center_views(std::span<const std::uint32_t> sources) {
   return {sources.size(), [sources](std::size_t i) {
             return ImageRequest{sources[i], std::nullopt};

@@ -24,6 +24,7 @@
 #include "protogcd/image/decode.h"
 #include "protogcd/image/resize.h"
 #include "protogcd/image/transform.h"
+#include "protogcd/nn/vit_config.h"
 
 namespace protogcd {
 
@@ -37,6 +38,16 @@ struct LoaderOptions {
   std::size_t views = 1;              ///< rows that each image gives
   const ImageCache* cache = nullptr;  ///< images found there are not read again
 };
+
+/// How image files become pixels, beyond what the backbone asks for.
+struct ReadingOptions {
+  bool apply_orientation = true;  ///< turn images upright as their EXIF data says
+  bool fast_decode = false;       ///< JPEG at a reduced size: faster, not exact
+};
+
+/// What a backbone's preprocessing asks for.
+LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
+                             std::int64_t batch, std::size_t threads);
 
 /// One image of the list: its centre view, or views drawn at random from this key (the first of
 /// them has the key's own `view`, each further one the next).

@@ -164,4 +164,18 @@ TrunkTokens Trunk::run(const at::Tensor& images) const {
   return model_->blocks->run(model_->embed(images.to(model_->device, model_->type).contiguous()));
 }
 
+TrunkTokens run_in_batches(const Trunk& trunk, const at::Tensor& images, std::int64_t batch) {
+  if (images.size(0) <= batch) return trunk.run(images);
+  std::vector<TrunkTokens> parts;
+  for (const at::Tensor& part : images.split(batch)) parts.push_back(trunk.run(part));
+  const auto joined = [&](at::Tensor TrunkTokens::*member) {
+    if (!(parts[0].*member).defined()) return at::Tensor();
+    std::vector<at::Tensor> tensors;
+    for (const TrunkTokens& tokens : parts) tensors.push_back(tokens.*member);
+    return at::cat(tensors);
+  };
+  return {joined(&TrunkTokens::normalised), joined(&TrunkTokens::class_token),
+          joined(&TrunkTokens::raw)};
+}
+
 }  // namespace protogcd

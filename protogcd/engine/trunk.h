@@ -48,4 +48,7 @@ class Trunk {
   std::unique_ptr<Model> model_;
 };
 
+/// Many images, `batch` of them at a time: the memory of the blocks is that of one batch.
+TrunkTokens run_in_batches(const Trunk& trunk, const at::Tensor& images, std::int64_t batch);
+
 }  // namespace protogcd

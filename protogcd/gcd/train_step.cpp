@@ -4,27 +4,28 @@
 
 namespace protogcd {
 
-std::map<std::string, at::Tensor> trained_parameters(const Tail& tail, const Head& head) {
+std::map<std::string, at::Tensor> trained_parameters(const TrainedBlocks& blocks,
+                                                     const Head& head) {
   std::map<std::string, at::Tensor> parameters;
-  for (const auto& [name, tensor] : tail.named_parameters()) parameters["0." + name] = tensor;
+  for (const auto& [name, tensor] : blocks.named_parameters()) parameters["0." + name] = tensor;
   for (const auto& [name, tensor] : head.named_parameters()) parameters["1." + name] = tensor;
   return parameters;
 }
 
-TrainStep::TrainStep(Tail& tail, Head& head, const Objective& objective, const SgdOptions& sgd,
-                     Communicator& communicator)
-    : tail_(tail),
+TrainStep::TrainStep(TrainedBlocks& blocks, Head& head, const Objective& objective,
+                     const SgdOptions& sgd, Communicator& communicator)
+    : blocks_(blocks),
       head_(head),
       objective_(objective),
       communicator_(communicator),
-      parameters_(trained_parameters(tail, head)),
+      parameters_(trained_parameters(blocks, head)),
       optimiser_(parameters_, sgd) {}
 
 LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
                          const StepSchedule& schedule) {
   parameters_.zero_gradient();
   LossTerms terms =
-      objective_(head_.forward(tail_.forward(tokens)), batch, schedule.hard_count, communicator_);
+      objective_(head_.forward(blocks_.forward(tokens)), batch, schedule.hard_count, communicator_);
   terms.total.backward();
   at::Tensor gradient = parameters_.gradient();
   communicator_.all_reduce(gradient);

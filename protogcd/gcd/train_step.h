@@ -1,7 +1,7 @@
 // One step of training: tokens to features, loss, gradients, update.
 #pragma once
 
-#include "protogcd/engine/tail.h"
+#include "protogcd/engine/trained_blocks.h"
 #include "protogcd/gcd/communicator.h"
 #include "protogcd/gcd/objective.h"
 #include "protogcd/nn/flat_parameters.h"
@@ -19,7 +19,7 @@ struct StepSchedule {
 class TrainStep {
  public:
   /// All references must outlive the step.
-  TrainStep(Tail& tail, Head& head, const Objective& objective, const SgdOptions& sgd,
+  TrainStep(TrainedBlocks& blocks, Head& head, const Objective& objective, const SgdOptions& sgd,
             Communicator& communicator);
 
   /// tokens of 2B rows: view 1 of every image, then view 2. Returns the losses before the update.
@@ -30,7 +30,7 @@ class TrainStep {
   Sgd& optimiser() { return optimiser_; }
 
  private:
-  Tail& tail_;
+  TrainedBlocks& blocks_;
   Head& head_;
   const Objective& objective_;
   Communicator& communicator_;
@@ -38,8 +38,8 @@ class TrainStep {
   Sgd optimiser_;
 };
 
-/// Tail and head under the names of the reference's checkpoints: "0.blocks.11.norm1.weight", ...,
+/// Blocks and head under the names of the reference's checkpoints: "0.blocks.11.norm1.weight", ...,
 /// "1.mlp.0.weight".
-std::map<std::string, at::Tensor> trained_parameters(const Tail& tail, const Head& head);
+std::map<std::string, at::Tensor> trained_parameters(const TrainedBlocks& blocks, const Head& head);
 
 }  // namespace protogcd

@@ -1,0 +1,246 @@
+#include "protogcd/cli/train_options.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/interrupt.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd::cli {
+namespace {
+
+void declare_objective(OptionTable& table, TrainVerbOptions& options) {
+  ObjectiveOptions& o = options.train.objective;
+  table.add("lambda_sup", &o.lambda_sup, "share of the supervised terms (lambda_sup, Eq. 6, 17)")
+      .at_least(0)
+      .at_most(1);
+  table.add("lambda_entropy", &o.lambda_entropy, "weight of the marginal entropy (Eq. 15)")
+      .at_least(0);
+  table.add("lambda_sep", &o.lambda_sep, "weight of the separation (Eq. 15)").at_least(0);
+  table.add("weight_dapl", &o.weight_dapl, "weight of L_dapl (Eq. 11); 0: ablated").at_least(0);
+  table.add("weight_sup", &o.weight_sup, "weight of L_sup (Eq. 16)").at_least(0);
+  table.add("weight_contrastive", &o.weight_unsup_con, "weight of L_con^u (Eq. 4)").at_least(0);
+  table.add("weight_supcon", &o.weight_sup_con, "weight of L_con^l (Eq. 5)").at_least(0);
+  table.add("tau_base", &o.tau_base, "temperature of predictions (Eq. 2)").above(0);
+  table.add("tau_sharp", &o.tau_sharp, "temperature of soft pseudo-labels (Eq. 9)").above(0);
+  table.add("tau_sep", &o.tau_sep, "temperature of the separation (Eq. 14)").above(0);
+  table.add("tau_unsup_con", &o.tau_unsup_con, "tau_c of the unsupervised contrast (Eq. 4)")
+      .above(0);
+  table.add("tau_sup_con", &o.tau_sup_con, "tau_c of the supervised contrast (Eq. 5)").above(0);
+  table.add("scale_regularisers", &o.scale_regularisers,
+            "regularisers times 1 - lambda_sup, as the released code");
+  table.add("confidence_floor", &o.confidence_floor,
+            "added to the second probability in the confidence (Eq. 8)")
+      .at_least(0);
+  table.add("hard_labels", &options.hard_labels, "which pseudo-labels are hard (Eq. 10)")
+      .one_of({"ramp", "all", "none", "half"});
+  table.add("hard_scope", &options.hard_scope,
+            "hard labels for the most confident of each batch, or of all unlabelled images")
+      .one_of({"batch", "set"});
+  table.add("ramp_epochs", &options.ramp_epochs, "e_ramp (Eq. 10); half the epochs if not given")
+      .at_least(0);
+  table.add("ramp_as_published", &options.train.schedule.ramp_as_published,
+            "the ramp ends at epoch e_ramp - 1, as in the released code");
+  table.add("prior", &options.train.prior,
+            "expected shares as class,share instead of uniform (after Theorem 2)")
+      .value_name("FILE.csv");
+}
+
+void declare_training(OptionTable& table, TrainVerbOptions& options) {
+  TrainOptions& train = options.train;
+  table.add("k", &train.k, "number of classes, old and new together").at_least(1);
+  table.add("preset", &options.preset,
+            "reference: as the released code computes; paper: as the equations say")
+      .one_of({"reference", "paper"});
+  table.add("epochs", &train.schedule.epochs, "as many draws an epoch as there are images")
+      .at_least(1)
+      .at_most(1'000'000);
+  table.add("batch_size", &train.batch, "images a step, two views each").at_least(1).at_most(65536);
+  table.add("lr", &train.schedule.rate, "learning rate at the start; falls to a thousandth")
+      .above(0);
+  table.add("momentum", &train.sgd.momentum, "of the optimiser").at_least(0).at_most(1);
+  table.add("weight_decay", &train.sgd.weight_decay, "of matrices; biases and norms have none")
+      .at_least(0);
+  table.add("grad_from_block", &train.grad_from_block,
+            "first block of the backbone that is trained; the last if not given")
+      .at_least(0);
+  declare_objective(table, options);
+  table.add("head_hidden", &train.head_hidden, "width of the projection's inner layers")
+      .at_least(1);
+  table.add("projection", &train.projection, "numbers that the projection gives").at_least(1);
+  table.add("wide_projection", &train.wide_projection,
+            "numbers of a further layer (the paper's 65536); 0: none")
+      .at_least(0);
+}
+
+/// `--preset paper` moves the defaults; what a flag or file says stays.
+void apply_preset(TrainVerbOptions& options, OptionTable& table) {
+  options.train.schedule.ramp_epochs =
+      options.ramp_epochs.value_or(options.train.schedule.epochs / 2);
+  options.ramp_epochs = options.train.schedule.ramp_epochs;
+  if (options.preset == "paper") {
+    const auto unset = [&](const char* key) {
+      return table.find(key)->source() == OptionSource::kDefault;
+    };
+    const ObjectiveOptions paper = ObjectiveOptions::paper();
+    ObjectiveOptions& o = options.train.objective;
+    if (unset("tau_unsup_con")) o.tau_unsup_con = paper.tau_unsup_con;
+    if (unset("scale_regularisers")) o.scale_regularisers = paper.scale_regularisers;
+    if (unset("confidence_floor")) o.confidence_floor = paper.confidence_floor;
+    if (unset("hard_scope")) options.hard_scope = "set";
+    if (unset("ramp_as_published")) options.train.schedule.ramp_as_published = false;
+    if (unset("wide_projection")) options.train.wide_projection = 65536;
+  }
+  options.train.hard_from_whole_set = options.hard_scope == "set";
+  options.train.schedule.hard_labels = options.hard_labels == "all"    ? HardLabels::kAll
+                                       : options.hard_labels == "none" ? HardLabels::kNone
+                                       : options.hard_labels == "half" ? HardLabels::kHalf
+                                                                       : HardLabels::kRamp;
+}
+
+nlohmann::json json_of(const TrainSummary& summary, const std::filesystem::path& out) {
+  nlohmann::json json = to_json(summary.on_unlabelled);
+  json["out"] = out.string();
+  json["k"] = summary.k;
+  json["k_new"] = summary.k - summary.k_old;
+  json["images"] = {{"labelled", summary.labelled},
+                    {"unlabelled", summary.unlabelled},
+                    {"test", summary.test},
+                    {"skipped", summary.skipped}};
+  json["epochs"] = summary.epochs;
+  json["seconds"] = summary.seconds;
+  json["test"] = summary.on_test ? to_json(*summary.on_test) : nlohmann::json("none");
+  return json;
+}
+
+void print(const TrainSummary& summary, const std::filesystem::path& out) {
+  fmt::print("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k,
+             summary.k - summary.k_old, human_seconds(summary.seconds));
+  fmt::print("unlabelled images ({}): {}\n", summary.unlabelled, in_words(summary.on_unlabelled));
+  if (summary.on_test) {
+    fmt::print("test images ({}): {}\n", summary.test, in_words(*summary.on_test));
+  }
+  if (summary.skipped > 0) {
+    fmt::print("{} images could not be read, see {}\n", summary.skipped,
+               (out / "skipped.csv").string());
+  }
+  fmt::print("predictions: {}\n", (out / "predictions.csv").string());
+}
+
+/// Mean and standard deviation (of a sample) over the runs.
+nlohmann::json spread_of(const std::vector<nlohmann::json>& runs) {
+  nlohmann::json mean, deviation;
+  for (const char* key : {"all", "old", "new"}) {
+    std::vector<double> values;
+    for (const auto& run : runs) {
+      values.push_back(run.at(key).is_null() ? std::nan("") : run.at(key).get<double>());
+    }
+    double sum = 0, squares = 0;
+    for (const double value : values) sum += value;
+    const double average = sum / static_cast<double>(values.size());
+    for (const double value : values) squares += (value - average) * (value - average);
+    mean[key] = average;
+    deviation[key] =
+        values.size() < 2 ? 0 : std::sqrt(squares / static_cast<double>(values.size() - 1));
+  }
+  return {{"mean", mean}, {"std", deviation}};
+}
+
+/// One run among several: a run that is finished is not repeated, one that was begun goes on.
+nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backbone,
+                          Session& session, const Context& context, bool several) {
+  TrainOptions train_options = options.train;
+  const auto result_file = train_options.out / "result.json";
+  if (train_options.resume && several) {
+    if (std::filesystem::exists(result_file)) {
+      return nlohmann::json::parse(read_text_file(result_file));
+    }
+    train_options.resume = std::filesystem::exists(train_options.out / "config.toml");
+  }
+  const TrainSummary summary = train(open_data(options.data, session.context.log), backbone,
+                                     train_options, session.bad_image_policy(), context);
+  const nlohmann::json json = json_of(summary, train_options.out);
+  write_file_atomically(result_file, json.dump(2) + "\n");
+  if (!session.json()) print(summary, train_options.out);
+  return json;
+}
+
+void make_paths_absolute(TrainVerbOptions& options) {
+  DataOptions& data = options.data;
+  for (auto* path : {&data.root, &data.labelled, &data.unlabelled, &data.manifest, &data.images,
+                     &data.truth, &options.train.prior, &options.backbone.weights_dir}) {
+    if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
+  }
+  if (std::filesystem::exists(options.backbone.backbone)) {
+    options.backbone.backbone =
+        std::filesystem::absolute(options.backbone.backbone).lexically_normal().string();
+  }
+}
+
+}  // namespace
+
+void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
+  declare_data_options(table, options.data);
+  declare_backbone_options(table, options.backbone);
+  declare_training(table, options);
+  TrainOptions& train = options.train;
+  table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
+      .at_least(1)
+      .at_most(1000);
+  table.add("eval_every", &train.eval_every, "epochs between evaluations").at_least(1);
+  table.add("checkpoint_seconds", &train.checkpoint_seconds,
+            "time between checkpoints; 0: after every step")
+      .at_least(0);
+  table.add("cache_gb", &train.cache_gb,
+            "memory for decoded images and tokens; half of what is free if not given")
+      .at_least(0);
+  table.add("deterministic", &train.deterministic, "on CUDA: the same bits every time");
+  declare_image_options(table, options.images);
+  table.add("out", &train.out, "the run's folder").value_name("RUN").required();
+  table.add("overwrite", &train.overwrite, "replace the run that is there").flag_only();
+  table.add("resume", &train.resume, "go on with the run that is there, with its configuration")
+      .flag_only();
+}
+
+void run_training(TrainVerbOptions options, Session& session) {
+  if (options.train.resume && options.train.overwrite) {
+    throw UsageError("--resume and --overwrite contradict each other");
+  }
+  const Backbone backbone = open_backbone(options.backbone, session.context.log);
+  options.train.reading = {.apply_orientation = !options.data.is_benchmark(),
+                           .fast_decode = options.images.fast_decode};
+  const InterruptGuard guard;
+  options.train.interrupted = [&] { return guard.interrupted(); };
+
+  if (options.runs == 1) {
+    const auto json = train_once(options, backbone, session, session.context, false);
+    if (session.json()) session.print_json(json);
+    return;
+  }
+  const std::filesystem::path top = options.train.out;
+  if (!options.train.resume) check_output_path(top, options.train.overwrite);
+  std::vector<nlohmann::json> results;
+  for (std::int64_t run = 0; run < options.runs; ++run) {
+    Context context = session.context;
+    context.seed += static_cast<std::uint64_t>(run);
+    options.train.out = top / fmt::format("seed-{}", context.seed);
+    results.push_back(train_once(options, backbone, session, context, true));
+  }
+  nlohmann::json summary = spread_of(results);
+  for (const char* key : {"all", "old", "new"}) summary[key] = summary.at("mean").at(key);
+  summary["runs"] = results;
+  write_file_atomically(top / "result.json", summary.dump(2) + "\n");
+  if (session.json()) return session.print_json(summary);
+  const auto number = [&](const char* what, const char* key) {
+    return summary.at(what).at(key).get<double>();
+  };
+  fmt::print("{} runs: All {:.1f} +- {:.1f}, Old {:.1f} +- {:.1f}, New {:.1f} +- {:.1f}\n",
+             options.runs, number("mean", "all"), number("std", "all"), number("mean", "old"),
+             number("std", "old"), number("mean", "new"), number("std", "new"));
+}
+
+}  // namespace protogcd::cli

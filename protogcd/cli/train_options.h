@@ -1,0 +1,27 @@
+// The flags of training, declared once for `train` and `discover`.
+#pragma once
+
+#include "protogcd/cli/backbone_options.h"
+#include "protogcd/cli/data_options.h"
+#include "protogcd/cli/image_options.h"
+#include "protogcd/cli/verb.h"
+#include "protogcd/gcd/trainer.h"
+
+namespace protogcd::cli {
+
+struct TrainVerbOptions {
+  DataOptions data;
+  BackboneOptions backbone;
+  ImageOptions images;
+  TrainOptions train;
+  std::string preset = "reference", hard_labels = "ramp", hard_scope = "batch";
+  std::optional<std::int64_t> ramp_epochs;
+  std::int64_t runs = 1;
+};
+
+void declare_train_options(OptionTable& table, TrainVerbOptions& options);
+
+/// Runs it as the flags say, once or `--runs` times, and prints the result.
+void run_training(TrainVerbOptions options, Session& session);
+
+}  // namespace protogcd::cli

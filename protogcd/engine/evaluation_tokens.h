@@ -1,0 +1,39 @@
+// Trunk tokens of images whose views never change (resized, cropped in the middle): computed once,
+// kept as far as memory reaches, so that every later evaluation costs a tail pass.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "protogcd/core/context.h"
+#include "protogcd/engine/image_loader.h"
+#include "protogcd/engine/trunk.h"
+
+namespace protogcd {
+
+class EvaluationTokens {
+ public:
+  /// `sources`, `trunk` and the options' cache must outlive it. Every image must be good: DataError
+  /// names one that is not.
+  EvaluationTokens(const SourceTable& sources, std::vector<std::uint32_t> list, const Trunk& trunk,
+                   const LoaderOptions& loader, std::uint64_t max_bytes);
+
+  std::size_t size() const { return list_.size(); }
+  std::uint64_t stored_bytes() const { return stored_bytes_; }
+  /// Hands out the tokens of all images in order, batch by batch; `first` is the position of the
+  /// batch's first image. What is not stored is computed again, to the same bits.
+  void for_each(const Context& context,
+                const std::function<void(const TrunkTokens&, std::size_t first)>& use);
+
+ private:
+  const SourceTable& sources_;
+  std::vector<std::uint32_t> list_;
+  const Trunk& trunk_;
+  LoaderOptions loader_;
+  std::uint64_t max_bytes_, stored_bytes_ = 0;
+  std::vector<TrunkTokens> stored_;  ///< of the first batches
+};
+
+}  // namespace protogcd

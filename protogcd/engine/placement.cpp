@@ -1,0 +1,56 @@
+#include "protogcd/engine/placement.h"
+
+#ifdef PROTOGCD_WITH_CUDA
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime.h>
+#endif
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "protogcd/engine/trunk.h"
+#include "protogcd/nn/device.h"
+
+namespace protogcd {
+namespace {
+
+std::uint64_t free_main_memory() {
+  std::uint64_t available = std::numeric_limits<std::uint64_t>::max(), kibibytes = 0;
+  std::ifstream memory("/proc/meminfo");
+  for (std::string name; memory >> name >> kibibytes; memory.ignore(64, '\n')) {
+    if (name == "MemAvailable:") available = kibibytes * 1024;
+  }
+  std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
+  std::uint64_t limit = 0, used = 0;
+  if (limit_file >> limit && used_file >> used) {
+    available = std::min(available, limit > used ? limit - used : 0);
+  }
+  return available;
+}
+
+}  // namespace
+
+Placement place(const Context& context) {
+  const ComputeDevice chosen = resolve_device(context.device);
+  const at::Device device = chosen.is_cuda
+                                ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(chosen.index))
+                                : at::Device(at::kCPU);
+  const at::ScalarType frozen = trunk_type(context.dtype, device);
+  return {device, frozen, frozen == at::kDouble ? at::kDouble : at::kFloat};
+}
+
+std::uint64_t free_memory(at::Device device) {
+#ifdef PROTOGCD_WITH_CUDA
+  if (device.is_cuda()) {
+    const c10::cuda::CUDAGuard guard(device);
+    std::size_t available = 0, total = 0;
+    if (cudaMemGetInfo(&available, &total) == cudaSuccess) return available;
+  }
+#endif
+  (void)device;
+  return free_main_memory();
+}
+
+}  // namespace protogcd

@@ -1,0 +1,25 @@
+// Where and in which numbers a model computes: what --device and --dtype mean on this machine.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "protogcd/core/context.h"
+
+namespace protogcd {
+
+struct Placement {
+  at::Device device = at::kCPU;
+  at::ScalarType frozen = at::kFloat;   ///< of the trunk
+  at::ScalarType trained = at::kFloat;  ///< of everything else: float32, or float64 with the trunk
+
+  /// Images that the trunk takes at once.
+  std::int64_t trunk_batch() const { return device.is_cuda() ? 256 : 16; }
+};
+
+/// DeviceError where the device is absent.
+Placement place(const Context& context);
+
+/// Bytes that a program can still take: of main memory (within the container's limit), or of a GPU.
+std::uint64_t free_memory(at::Device device);
+
+}  // namespace protogcd

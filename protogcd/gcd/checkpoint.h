@@ -1,0 +1,49 @@
+// Checkpoints: all that a stopped run needs to go on to the same bits. What is trained is kept, the
+// frozen backbone is not.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "protogcd/core/log.h"
+#include "protogcd/nn/flat_parameters.h"
+#include "protogcd/nn/sgd.h"
+
+namespace protogcd {
+
+/// Where training stands, beside weights and momentum.
+struct TrainingState {
+  std::int64_t epoch = 0, step = 0;  ///< the next one to do
+  at::Tensor epoch_sums;             ///< [T] float64 on the CPU: of the epoch's steps so far
+  at::Tensor
+      hard;  ///< [N] uint8 on the CPU: hard labels decided at the epoch's start, or undefined
+};
+
+/// Two files: `latest` and `previous`. A new checkpoint is complete on disk before the old one
+/// moves; a kill at any moment leaves a good one.
+class CheckpointStore {
+ public:
+  /// `identity` says what the numbers depend on, by name.
+  CheckpointStore(std::filesystem::path folder, std::map<std::string, std::string> identity);
+
+  void save(const FlatParameters& parameters, const Sgd& optimiser, const TrainingState& state);
+  /// The newest good checkpoint; nothing if there is none. A damaged one is named in a warning and
+  /// the one before it is used. ModelFileError where all are damaged, UsageError (naming what
+  /// differs) where a checkpoint belongs to another run.
+  std::optional<TrainingState> load(FlatParameters& parameters, Sgd& optimiser, Logger& log) const;
+
+  std::filesystem::path latest() const { return folder_ / "latest.safetensors"; }
+  std::filesystem::path previous() const { return folder_ / "previous.safetensors"; }
+
+ private:
+  std::optional<TrainingState> load_file(const std::filesystem::path& file,
+                                         FlatParameters& parameters, Sgd& optimiser) const;
+
+  std::filesystem::path folder_;
+  std::map<std::string, std::string> identity_;
+};
+
+}  // namespace protogcd

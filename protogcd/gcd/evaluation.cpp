@@ -1,0 +1,61 @@
+#include "protogcd/gcd/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace protogcd {
+
+Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t> truths,
+                    std::int64_t old_classes) {
+  const auto old = static_cast<std::int32_t>(old_classes);
+  const Confusion confusion(predictions.labels, truths);
+  const ClusterMapping mapping = match_clusters(confusion);
+  const auto predicted_old =
+      std::ranges::count_if(predictions.labels, [&](std::int32_t label) { return label < old; });
+  const auto end = predictions.marginal.begin() +
+                   std::min<std::ptrdiff_t>(old, std::ssize(predictions.marginal));
+  return {.samples = confusion.samples(),
+          .accuracy = clustering_accuracy(confusion, mapping, old),
+          .balanced = balanced_accuracy(confusion, mapping, old),
+          .separate = separate_accuracy(confusion, old),
+          .nmi = normalized_mutual_information(confusion),
+          .ari = adjusted_rand_index(confusion),
+          .marginal_old = std::accumulate(predictions.marginal.begin(), end, 0.0),
+          .predicted_old = static_cast<double>(predicted_old) /
+                           static_cast<double>(std::max<std::size_t>(predictions.size(), 1))};
+}
+
+nlohmann::json to_json(const Evaluation& evaluation) {
+  const auto percent = [](const Accuracy& accuracy) {
+    return nlohmann::json{{"all", 100 * accuracy.all},
+                          {"old", 100 * accuracy.old_classes},
+                          {"new", 100 * accuracy.new_classes}};
+  };
+  nlohmann::json json = percent(evaluation.accuracy);
+  json["samples"] = evaluation.samples;
+  json["balanced"] = percent(evaluation.balanced);
+  json["v1"] = percent(evaluation.separate);
+  json["nmi"] = evaluation.nmi;
+  json["ari"] = evaluation.ari;
+  json["p_old"] = evaluation.marginal_old;
+  json["p_new"] = 1 - evaluation.marginal_old;
+  json["r_old"] = evaluation.predicted_old;
+  json["r_new"] = 1 - evaluation.predicted_old;
+  return json;
+}
+
+std::string in_words(const Evaluation& evaluation) {
+  if (evaluation.samples == 0) return "no labels to compare with";
+  const auto percent = [](double value) {
+    return std::isnan(value) ? std::string("-") : fmt::format("{:.1f}", 100 * value);
+  };
+  return fmt::format("All {}, Old {}, New {}", percent(evaluation.accuracy.all),
+                     percent(evaluation.accuracy.old_classes),
+                     percent(evaluation.accuracy.new_classes));
+}
+
+}  // namespace protogcd

@@ -1,0 +1,169 @@
+#include "protogcd/gcd/model.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/core/sha256.h"
+#include "protogcd/gcd/train_step.h"
+#include "protogcd/nn/state_dict.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInfoFile = "model.json";
+constexpr const char* kTensorFile = "model.safetensors";
+constexpr int kFormat = 1;
+
+}  // namespace
+
+std::string ModelInfo::to_json() const {
+  const nlohmann::ordered_json json = {{"format", kFormat},
+                                       {"k", k()},
+                                       {"k_old", old_classes},
+                                       {"k_new", k() - old_classes},
+                                       {"classes", classes},
+                                       {"temperature", temperature},
+                                       {"backbone",
+                                        {{"file", backbone_file},
+                                         {"preset", backbone_preset},
+                                         {"sha256", backbone_sha256},
+                                         {"heads", backbone_heads},
+                                         {"first_trained_block", first_trained_block}}},
+                                       {"preprocessing",
+                                        {{"size", preprocessing.size},
+                                         {"mean", preprocessing.mean},
+                                         {"std", preprocessing.deviation},
+                                         {"apply_orientation", reading.apply_orientation},
+                                         {"fast_decode", reading.fast_decode}}},
+                                       {"head",
+                                        {{"width", head.width},
+                                         {"hidden", head.hidden},
+                                         {"projection", head.projection},
+                                         {"wide_projection", head.wide_projection}}}};
+  return json.dump(2) + "\n";
+}
+
+ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origin) {
+  ModelInfo info;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    if (const int format = json.at("format"); format != kFormat) {
+      throw ModelFileError(fmt::format("{}: format {} is not known, this program reads format {}",
+                                       origin, format, kFormat));
+    }
+    info.classes = json.at("classes").get<std::vector<std::string>>();
+    info.old_classes = json.at("k_old");
+    info.temperature = json.at("temperature");
+    const auto& backbone = json.at("backbone");
+    info.backbone_file = backbone.at("file");
+    info.backbone_preset = backbone.at("preset");
+    info.backbone_sha256 = backbone.at("sha256");
+    info.backbone_heads = backbone.at("heads");
+    info.first_trained_block = backbone.at("first_trained_block");
+    const auto& pixels = json.at("preprocessing");
+    info.preprocessing = {pixels.at("size"), pixels.at("mean"), pixels.at("std")};
+    info.reading = {pixels.at("apply_orientation"), pixels.at("fast_decode")};
+    const auto& head = json.at("head");
+    info.head = {head.at("width"), static_cast<std::int64_t>(info.classes.size()),
+                 head.at("hidden"), head.at("projection"), head.at("wide_projection")};
+  } catch (const nlohmann::json::exception& error) {
+    throw ModelFileError(fmt::format("{}: {}", origin, error.what()));
+  }
+  if (info.classes.empty() || info.old_classes < 0 || info.old_classes > info.k()) {
+    throw ModelFileError(fmt::format("{}: {} classes, {} of them old, make no sense", origin,
+                                     info.k(), info.old_classes));
+  }
+  return info;
+}
+
+std::vector<std::string> class_names(const std::vector<std::string>& old_classes, std::int64_t k) {
+  std::vector<std::string> names = old_classes;
+  const auto old = static_cast<std::int64_t>(old_classes.size());
+  const std::size_t digits = std::max<std::size_t>(2, std::to_string(k - old).size());
+  for (std::int64_t i = old; i < k; ++i)
+    names.push_back(fmt::format("new-{:0{}}", i - old + 1, digits));
+  return names;
+}
+
+Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
+             std::uint64_t seed)
+    : info_(std::move(info)),
+      placement_(placement),
+      trunk_(backbone.vit, placement.frozen, placement.device, info_.first_trained_block),
+      blocks_(make_trained_blocks(backbone.vit, info_.first_trained_block, placement.trained,
+                                  placement.device)),
+      head_(info_.head, seed, placement.trained, placement.device) {}
+
+at::Tensor Model::cosines(const TrunkTokens& tokens) const {
+  const at::NoGradGuard no_grad;
+  return head_.cosines(blocks_->forward(tokens));
+}
+
+LoaderOptions Model::center_loader(std::size_t threads) const {
+  return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads);
+}
+
+void Model::save(const fs::path& folder) const {
+  create_folders(folder);
+  std::vector<at::Tensor> on_cpu;  // keeps the entries' bytes alive
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, tensor] : trained_parameters(*blocks_, head_)) {
+    on_cpu.push_back(tensor.detach().to(at::kCPU).contiguous());
+    entries.push_back(entry_of(name, on_cpu.back()));
+  }
+  write_safetensors(folder / kTensorFile, entries);
+  write_file_atomically(folder / kInfoFile, info_.to_json());
+}
+
+fs::path model_folder(const fs::path& run) {
+  return fs::exists(run / kInfoFile) ? run : run / "model";
+}
+
+namespace {
+
+Backbone open_backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
+  const fs::path file = backbone_file.empty() ? fs::path(info.backbone_file) : backbone_file;
+  if (!fs::exists(file)) {
+    throw ModelFileError(fmt::format("{}: the model's backbone is not there", file.string()),
+                         "say with --backbone where it is now");
+  }
+  if (sha256_file(file) != info.backbone_sha256) {
+    throw ModelFileError(
+        fmt::format("{}: not the backbone that the model was trained on", file.string()),
+        fmt::format("its SHA-256 should be {}", info.backbone_sha256));
+  }
+  Backbone backbone =
+      load_backbone({.backbone = file.string(), .weights_dir = {}, .heads = info.backbone_heads});
+  backbone.preprocessing = info.preprocessing;
+  return backbone;
+}
+
+}  // namespace
+
+Model load_model(const fs::path& run, const fs::path& backbone_file, const Context& context) {
+  const fs::path folder = model_folder(run);
+  const fs::path info_file = folder / kInfoFile, tensor_file = folder / kTensorFile;
+  if (!fs::exists(info_file)) {
+    throw ModelFileError(fmt::format("{}: there is no {} in it", run.string(), kInfoFile),
+                         "--model takes the folder of a finished run");
+  }
+  ModelInfo info = ModelInfo::from_json(read_text_file(info_file), info_file.string());
+  Model model(open_backbone_of(info, backbone_file), std::move(info), place(context), 0);
+  const StateDict state = load_state_dict(tensor_file);
+  const auto parameters = trained_parameters(model.blocks(), model.head());
+  std::vector<ExpectedTensor> expected;
+  for (const auto& [name, tensor] : parameters) expected.push_back({name, tensor.sizes().vec()});
+  check_tensors(state, expected);
+  for (const auto& [name, tensor] : parameters) tensor.copy_(state.tensors.at(name));
+  return model;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,81 @@
+// A trained model: its classes, the backbone it stands on, and the tensors that were trained. On
+// disk it is a folder with model.json and model.safetensors; the frozen backbone stays in its own
+// file, named by its checksum.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "protogcd/core/context.h"
+#include "protogcd/engine/image_loader.h"
+#include "protogcd/engine/placement.h"
+#include "protogcd/engine/trained_blocks.h"
+#include "protogcd/engine/trunk.h"
+#include "protogcd/nn/backbone.h"
+#include "protogcd/nn/head.h"
+
+namespace protogcd {
+
+/// What model.json holds.
+struct ModelInfo {
+  std::vector<std::string> classes;  ///< one per prototype: the old classes, then the new
+  std::int64_t old_classes = 0;
+  HeadShape head;
+  std::int64_t first_trained_block = 0;
+  double temperature = 0.1;  ///< tau_base: of the confidence
+  Preprocessing preprocessing;
+  ReadingOptions reading;
+  std::string backbone_file;    ///< where it was when the model was trained
+  std::string backbone_preset;  ///< empty where a file was named
+  std::string backbone_sha256;
+  std::int64_t backbone_heads = 0;
+
+  std::int64_t k() const { return static_cast<std::int64_t>(classes.size()); }
+  bool is_new(std::int64_t label) const { return label >= old_classes; }
+  std::string to_json() const;
+  /// ModelFileError names `origin` and what is wrong.
+  static ModelInfo from_json(const std::string& text, const std::string& origin);
+};
+
+/// Names of K classes: the old ones, then new-01, new-02, ...
+std::vector<std::string> class_names(const std::vector<std::string>& old_classes, std::int64_t k);
+
+class Model {
+ public:
+  /// Untrained: the backbone's own last blocks and a fresh head.
+  Model(const Backbone& backbone, ModelInfo info, const Placement& placement, std::uint64_t seed);
+
+  const ModelInfo& info() const { return info_; }
+  const Placement& placement() const { return placement_; }
+  const Trunk& trunk() const { return trunk_; }
+  TrainedBlocks& blocks() const { return *blocks_; }
+  Head& head() { return head_; }
+  const Head& head() const { return head_; }
+
+  /// Cosines with the prototypes, without a graph: tokens of B images -> [B, K].
+  at::Tensor cosines(const TrunkTokens& tokens) const;
+  LoaderOptions center_loader(std::size_t threads) const;
+
+  void save(const std::filesystem::path& folder) const;
+
+ private:
+  ModelInfo info_;
+  Placement placement_;
+  Trunk trunk_;
+  std::unique_ptr<TrainedBlocks> blocks_;
+  Head head_;
+};
+
+/// Where a run keeps its model.
+std::filesystem::path model_folder(const std::filesystem::path& run);
+
+/// Opens the model of a run folder (or a model folder itself). `backbone_file` replaces the place
+/// where its backbone was, if not empty. ModelFileError where something is missing, damaged, or the
+/// backbone is another one.
+Model load_model(const std::filesystem::path& run, const std::filesystem::path& backbone_file,
+                 const Context& context);
+
+}  // namespace protogcd

@@ -1,0 +1,123 @@
+#include "protogcd/gcd/prediction.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "protogcd/core/files.h"
+
+namespace protogcd {
+
+void Predictions::add(const at::Tensor& cosines, double temperature) {
+  const auto [best, label] = cosines.max(1);
+  const at::Tensor posterior = at::softmax(cosines / temperature, 1);
+  const at::Tensor columns =
+      at::stack({label.to(at::kDouble), posterior.amax(1).to(at::kDouble), best.to(at::kDouble),
+                 -at::logsumexp(cosines, 1).to(at::kDouble)})
+          .to(at::kCPU)
+          .contiguous();
+  const auto values = columns.accessor<double, 2>();
+  for (std::int64_t i = 0; i < columns.size(1); ++i) {
+    labels.push_back(static_cast<std::int32_t>(values[0][i]));
+    confidence.push_back(static_cast<float>(values[1][i]));
+    typicality.push_back(static_cast<float>(values[2][i]));
+    outlier_score.push_back(static_cast<float>(values[3][i]));
+  }
+  const at::Tensor sums = posterior.sum(0, /*keepdim=*/false, at::kDouble).to(at::kCPU);
+  marginal.resize(static_cast<std::size_t>(sums.size(0)));
+  for (std::int64_t k = 0; k < sums.size(0); ++k) {
+    marginal[static_cast<std::size_t>(k)] += sums.const_data_ptr<double>()[k];
+  }
+}
+
+void Predictions::finish() {
+  for (double& share : marginal) share /= static_cast<double>(std::max<std::size_t>(size(), 1));
+}
+
+Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context) {
+  Predictions predictions;
+  tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
+    predictions.add(model.cosines(batch), model.info().temperature);
+  });
+  predictions.finish();
+  return predictions;
+}
+
+std::vector<std::string> PredictionWriter::header() {
+  return {"path", "class", "is_new", "confidence", "typicality", "outlier_score", "is_outlier"};
+}
+
+PredictionWriter::PredictionWriter(const std::filesystem::path& file, const ModelInfo& info)
+    : info_(info), json_(file.extension() == ".json"), file_(file) {
+  file_.write(json_ ? std::string("[") : fmt::format("{}\n", fmt::join(header(), ",")));
+}
+
+void PredictionWriter::row(const std::string& path, const Predictions& predictions,
+                           std::size_t index) {
+  const std::int32_t label = predictions.labels[index];
+  const std::string& name = info_.classes[static_cast<std::size_t>(label)];
+  const bool is_new = info_.is_new(label);
+  if (!json_) {
+    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},\n", csv_field(path), csv_field(name),
+                            is_new ? 1 : 0, predictions.confidence[index],
+                            predictions.typicality[index], predictions.outlier_score[index]));
+    return;
+  }
+  const nlohmann::ordered_json object = {{"path", path},
+                                         {"class", name},
+                                         {"is_new", is_new},
+                                         {"confidence", predictions.confidence[index]},
+                                         {"typicality", predictions.typicality[index]},
+                                         {"outlier_score", predictions.outlier_score[index]},
+                                         {"is_outlier", nullptr}};
+  file_.write(fmt::format("{}\n{}", empty_ ? "" : ",", object.dump()));
+  empty_ = false;
+}
+
+void PredictionWriter::commit() {
+  if (json_) file_.write("\n]\n");
+  file_.commit();
+}
+
+PredictSummary predict_images(const Model& model, const SourceTable& sources,
+                              const PredictOptions& options, const BadImagePolicy& policy,
+                              const Context& context) {
+  check_output_file(options.out, options.overwrite, "--out");
+  const std::filesystem::path skipped_file =
+      std::filesystem::path(options.out).replace_filename("skipped.csv");
+  std::vector<std::uint32_t> list(sources.size());
+  std::iota(list.begin(), list.end(), 0u);
+  SkippedFiles skipped(policy, sources.size());
+  PredictSummary summary{.per_class = std::vector<std::uint64_t>(model.info().classes.size())};
+  const auto start = std::chrono::steady_clock::now();
+  {
+    PredictionWriter writer(options.out, model.info());
+    CsvPaths paths(options.out);
+    Progress progress("predict", sources.size(), "images", context.progress());
+    ImageLoader images(sources, ImageList::center_views(list), model.center_loader(context.threads),
+                       skipped);
+    std::size_t done = 0;
+    while (const ImageBatch* batch = images.next()) {
+      Predictions predictions;
+      predictions.add(model.cosines(model.trunk().run(batch->pixels)), model.info().temperature);
+      for (std::size_t i = 0; i < batch->sources.size(); ++i) {
+        writer.row(paths(sources, batch->sources[i]), predictions, i);
+        ++summary.per_class[static_cast<std::size_t>(predictions.labels[i])];
+      }
+      summary.images += batch->sources.size();
+      progress.add(batch->end - done);
+      done = batch->end;
+    }
+    progress.add(sources.size() - done);
+    writer.commit();
+  }
+  summary.skipped = skipped.count();
+  if (summary.skipped > 0) skipped.write(skipped_file, sources);
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return summary;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,44 @@
+// A run's folder on disk: never overwritten unasked, used by one process at a time, and always in a
+// state that a killed run can go on from.
+//
+//   config.toml  run.json  metrics.jsonl  predictions.csv  skipped.csv  model/  checkpoints/
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace protogcd {
+
+enum class OpenRun { kNew, kOverwrite, kResume };
+
+class RunFolder {
+ public:
+  /// kNew: the folder must not exist, or be empty. kOverwrite: what a run left there goes; files
+  /// that no run writes stay, and stop it. kResume: it must be a run's. UsageError otherwise;
+  /// FileError where it cannot be written or another process is using it.
+  RunFolder(std::filesystem::path path, OpenRun how);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.toml"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path predictions() const { return path_ / "predictions.csv"; }
+  std::filesystem::path skipped() const { return path_ / "skipped.csv"; }
+  std::filesystem::path model() const { return path_ / "model"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+
+  /// Adds one line, on disk when it returns.
+  void add_metrics(const nlohmann::json& line) const;
+  /// Drops the lines of epochs from this one on: a resumed run writes them again.
+  void keep_metrics_before(std::int64_t epoch) const;
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+}  // namespace protogcd

@@ -1,0 +1,65 @@
+// Training from images to a run folder: what `protogcd train` and `discover` do.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "protogcd/core/bad_image_policy.h"
+#include "protogcd/core/context.h"
+#include "protogcd/data/sample.h"
+#include "protogcd/gcd/evaluation.h"
+#include "protogcd/gcd/objective.h"
+#include "protogcd/gcd/schedule.h"
+#include "protogcd/nn/backbone.h"
+#include "protogcd/nn/sgd.h"
+
+namespace protogcd {
+
+/// The defaults are the reference's.
+struct TrainOptions {
+  std::filesystem::path out;
+  bool overwrite = false, resume = false;
+
+  std::optional<std::int64_t> k;  ///< all classes, old and new; nothing: those that the data names
+  std::int64_t batch = 128;       ///< images; each gives two views
+  ObjectiveOptions objective;
+  ScheduleOptions schedule;
+  SgdOptions sgd;
+  /// Eq. 10 ranks all unlabelled images once an epoch; the released code ranks each batch.
+  bool hard_from_whole_set = false;
+  std::int64_t head_hidden = 2048, projection = 256, wide_projection = 0;
+  std::optional<std::int64_t> grad_from_block;  ///< the first block trained; nothing: the last one
+  std::filesystem::path prior;                  ///< class,share; empty: uniform
+
+  std::int64_t eval_every = 5;     ///< epochs between evaluations; the last epoch always has one
+  double checkpoint_seconds = 60;  ///< at least so long between checkpoints; 0: after every step
+  std::optional<double> cache_gb;  ///< memory for decoded images and tokens; nothing: half of it
+  bool deterministic = false;      ///< on CUDA: the same bits every time, at some cost
+  ReadingOptions reading;
+
+  std::string config;                 ///< the resolved configuration as TOML, for the record
+  std::function<bool()> interrupted;  ///< asked after every step; true: checkpoint and stop
+};
+
+struct TrainSummary {
+  std::int64_t k = 0, k_old = 0;
+  std::size_t labelled = 0, unlabelled = 0, test = 0, skipped = 0;
+  std::int64_t epochs = 0;
+  double seconds = 0;  ///< of this process
+  Evaluation on_unlabelled;
+  std::optional<Evaluation> on_test;
+};
+
+/// Trains, evaluates, predicts the unlabelled images and writes the run folder. What cannot be read
+/// is left out first, so that no later step fails on it.
+///
+/// Stopped at any point and resumed, it gives the same model, predictions and metrics (times aside)
+/// as if it had not been stopped: on a CPU with the same threads, on CUDA with `deterministic`.
+/// InterruptedError where `interrupted` said so; its hint says how to go on.
+TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
+                   const BadImagePolicy& policy, const Context& context);
+
+}  // namespace protogcd

@@ -1,0 +1,49 @@
+// The images that a run trains and evaluates on: the readable ones of a dataset, decoded as far as
+// memory reaches.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "protogcd/core/bad_image_policy.h"
+#include "protogcd/core/context.h"
+#include "protogcd/data/sample.h"
+#include "protogcd/data/skipped.h"
+#include "protogcd/engine/image_cache.h"
+#include "protogcd/engine/image_loader.h"
+
+namespace protogcd {
+
+class TrainingSet {
+ public:
+  /// Reads every image once. DataError where nothing is left to train on.
+  TrainingSet(Dataset dataset, const LoaderOptions& loader, std::uint64_t cache_bytes,
+              const BadImagePolicy& policy, const Context& context);
+
+  const Dataset& dataset() const { return dataset_; }
+  const SourceTable& sources() const { return dataset_.sources; }
+  const ImageCache& cache() const { return cache_; }
+  const SkippedFiles& skipped() const { return skipped_; }
+  std::size_t count(SampleSet set) const { return of(set).size(); }
+  std::span<const Sample> of(SampleSet set) const;
+  /// Labelled and unlabelled, in this order: what the sampler draws from.
+  std::span<const Sample> train() const;
+  /// Names what the training depends on: every path, label and set.
+  std::string digest() const;
+
+ private:
+  Dataset dataset_;
+  ImageCache cache_;
+  SkippedFiles skipped_;
+};
+
+std::vector<std::uint32_t> sources_of(std::span<const Sample> samples);
+std::vector<std::int32_t> truths_of(std::span<const Sample> samples);
+
+/// Shares of the classes from a `class,share` file: those it does not name share the rest evenly.
+/// DataError names file and line.
+std::vector<double> read_prior(const std::filesystem::path& file,
+                               const std::vector<std::string>& classes);
+
+}  // namespace protogcd
