@@ -154,7 +154,8 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
 }
 
 int report(const std::string& message, const std::string& hint, ErrorKind kind) {
-  fmt::print(stderr, "protogcd: error: {}\n", one_line(message));
+  const char* prefix = kind == ErrorKind::kInterrupted ? "" : "error: ";
+  fmt::print(stderr, "protogcd: {}{}\n", prefix, one_line(message));
   if (!hint.empty()) fmt::print(stderr, "  {}\n", hint);
   return static_cast<int>(kind);
 }
