@@ -154,7 +154,8 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
 }
 
 int report(const std::string& message, const std::string& hint, ErrorKind kind) {
-  fmt::print(stderr, "protogcd: error: {}\n", one_line(message));
+  const char* prefix = kind == ErrorKind::kInterrupted ? "" : "error: ";
+  fmt::print(stderr, "protogcd: {}{}\n", prefix, one_line(message));
   if (!hint.empty()) fmt::print(stderr, "  {}\n", hint);
   return static_cast<int>(kind);
 }
@@ -198,6 +199,21 @@ DeclaredVerb::DeclaredVerb(const Verb& definition) : verb(definition) {
   declare_common_options(table, common);
 }
 
+namespace {
+
+/// A run that is resumed has its configuration in its folder; flags win over it.
+void apply_resumed_configuration(OptionTable& table) {
+  const Option *resume = table.find("resume"), *out = table.find("out");
+  if (resume == nullptr || out == nullptr || resume->source() != OptionSource::kFlag ||
+      out->source() == OptionSource::kDefault) {
+    return;
+  }
+  const auto file = std::filesystem::path(out->text()) / "config.toml";
+  if (std::filesystem::is_regular_file(file)) table.apply_toml_file(file);
+}
+
+}  // namespace
+
 void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& arguments) {
   const Verb& verb = declared.verb;
   CLI::App app(verb.summary, fmt::format("{} {}", kProgram, verb.name));
@@ -223,6 +239,7 @@ void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& arg
     }
   }
   if (!declared.common.config.empty()) declared.table.apply_toml_file(declared.common.config);
+  apply_resumed_configuration(declared.table);
   declared.table.check_required();
 }
 

@@ -33,28 +33,32 @@ void declare_objective(OptionTable& table, TrainVerbOptions& options) {
   table.add("tau_sup_con", &o.tau_sup_con, "tau_c of the supervised contrast (Eq. 5)").above(0);
   table.add("scale_regularisers", &o.scale_regularisers,
             "regularisers times 1 - lambda_sup, as the released code");
-  table.add("confidence_floor", &o.confidence_floor,
-            "added to the second probability in the confidence (Eq. 8)")
+  table
+      .add("confidence_floor", &o.confidence_floor,
+           "added to the second probability in the confidence (Eq. 8)")
       .at_least(0);
   table.add("hard_labels", &options.hard_labels, "which pseudo-labels are hard (Eq. 10)")
       .one_of({"ramp", "all", "none", "half"});
-  table.add("hard_scope", &options.hard_scope,
-            "hard labels for the most confident of each batch, or of all unlabelled images")
+  table
+      .add("hard_scope", &options.hard_scope,
+           "hard labels for the most confident of each batch, or of all unlabelled images")
       .one_of({"batch", "set"});
   table.add("ramp_epochs", &options.ramp_epochs, "e_ramp (Eq. 10); half the epochs if not given")
       .at_least(0);
   table.add("ramp_as_published", &options.train.schedule.ramp_as_published,
             "the ramp ends at epoch e_ramp - 1, as in the released code");
-  table.add("prior", &options.train.prior,
-            "expected shares as class,share instead of uniform (after Theorem 2)")
+  table
+      .add("prior", &options.train.prior,
+           "expected shares as class,share instead of uniform (after Theorem 2)")
       .value_name("FILE.csv");
 }
 
 void declare_training(OptionTable& table, TrainVerbOptions& options) {
   TrainOptions& train = options.train;
   table.add("k", &train.k, "number of classes, old and new together").at_least(1);
-  table.add("preset", &options.preset,
-            "reference: as the released code computes; paper: as the equations say")
+  table
+      .add("preset", &options.preset,
+           "reference: as the released code computes; paper: as the equations say")
       .one_of({"reference", "paper"});
   table.add("epochs", &train.schedule.epochs, "as many draws an epoch as there are images")
       .at_least(1)
@@ -65,15 +69,17 @@ void declare_training(OptionTable& table, TrainVerbOptions& options) {
   table.add("momentum", &train.sgd.momentum, "of the optimiser").at_least(0).at_most(1);
   table.add("weight_decay", &train.sgd.weight_decay, "of matrices; biases and norms have none")
       .at_least(0);
-  table.add("grad_from_block", &train.grad_from_block,
-            "first block of the backbone that is trained; the last if not given")
+  table
+      .add("grad_from_block", &train.grad_from_block,
+           "first block of the backbone that is trained; the last if not given")
       .at_least(0);
   declare_objective(table, options);
   table.add("head_hidden", &train.head_hidden, "width of the projection's inner layers")
       .at_least(1);
   table.add("projection", &train.projection, "numbers that the projection gives").at_least(1);
-  table.add("wide_projection", &train.wide_projection,
-            "numbers of a further layer (the paper's 65536); 0: none")
+  table
+      .add("wide_projection", &train.wide_projection,
+           "numbers of a further layer (the paper's 65536); 0: none")
       .at_least(0);
 }
 
@@ -192,11 +198,13 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
       .at_least(1)
       .at_most(1000);
   table.add("eval_every", &train.eval_every, "epochs between evaluations").at_least(1);
-  table.add("checkpoint_seconds", &train.checkpoint_seconds,
-            "time between checkpoints; 0: after every step")
+  table
+      .add("checkpoint_seconds", &train.checkpoint_seconds,
+           "time between checkpoints; 0: after every step")
       .at_least(0);
-  table.add("cache_gb", &train.cache_gb,
-            "memory for decoded images and tokens; half of what is free if not given")
+  table
+      .add("cache_gb", &train.cache_gb,
+           "memory for decoded images and tokens; half of what is free if not given")
       .at_least(0);
   table.add("deterministic", &train.deterministic, "on CUDA: the same bits every time");
   declare_image_options(table, options.images);
@@ -206,6 +214,12 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
       .flag_only();
 }
 
+void resolve_train_options(TrainVerbOptions& options, OptionTable& table) {
+  apply_preset(options, table);
+  make_paths_absolute(options);
+  options.train.config = table.to_toml();
+}
+
 void run_training(TrainVerbOptions options, Session& session) {
   if (options.train.resume && options.train.overwrite) {
     throw UsageError("--resume and --overwrite contradict each other");
@@ -213,11 +227,12 @@ void run_training(TrainVerbOptions options, Session& session) {
   const Backbone backbone = open_backbone(options.backbone, session.context.log);
   options.train.reading = {.apply_orientation = !options.data.is_benchmark(),
                            .fast_decode = options.images.fast_decode};
-  const InterruptGuard guard;
-  options.train.interrupted = [&] { return guard.interrupted(); };
+  const InterruptGuard interrupt;
+  Context context = session.context;
+  context.interrupt = &interrupt;
 
   if (options.runs == 1) {
-    const auto json = train_once(options, backbone, session, session.context, false);
+    const auto json = train_once(options, backbone, session, context, false);
     if (session.json()) session.print_json(json);
     return;
   }
@@ -225,8 +240,7 @@ void run_training(TrainVerbOptions options, Session& session) {
   if (!options.train.resume) check_output_path(top, options.train.overwrite);
   std::vector<nlohmann::json> results;
   for (std::int64_t run = 0; run < options.runs; ++run) {
-    Context context = session.context;
-    context.seed += static_cast<std::uint64_t>(run);
+    context.seed = session.context.seed + static_cast<std::uint64_t>(run);
     options.train.out = top / fmt::format("seed-{}", context.seed);
     results.push_back(train_once(options, backbone, session, context, true));
   }

@@ -21,6 +21,10 @@ struct TrainVerbOptions {
 
 void declare_train_options(OptionTable& table, TrainVerbOptions& options);
 
+/// Presets and defaults that depend on other flags; paths as they hold from any folder, and the
+/// configuration that goes into the run's folder.
+void resolve_train_options(TrainVerbOptions& options, OptionTable& table);
+
 /// Runs it as the flags say, once or `--runs` times, and prints the result.
 void run_training(TrainVerbOptions options, Session& session);
 

@@ -26,9 +26,12 @@ void embed(const EmbedVerbOptions& options, Session& session) {
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
   EmbedOptions embedding = options.embed;
   embedding.reading.fast_decode = options.images.fast_decode;
-  const EmbedSummary summary =
-      embed_images(set.sources, open_backbone(options.backbone, session.context.log), embedding,
-                   session.bad_image_policy(), session.context);
+  Backbone backbone = open_backbone(options.backbone, session.context.log);
+  const InterruptGuard interrupt;
+  Context context = session.context;
+  context.interrupt = &interrupt;
+  const EmbedSummary summary = embed_images(set.sources, std::move(backbone), embedding,
+                                            session.bad_image_policy(), context);
   const double fresh = static_cast<double>(summary.images + summary.skipped - summary.resumed);
   const double rate = summary.seconds > 0 ? fresh / summary.seconds : 0;
   if (session.json()) {

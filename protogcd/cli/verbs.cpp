@@ -3,20 +3,27 @@
 namespace protogcd::cli {
 
 std::vector<Verb> all_verbs() {
-  return {datasets_list_verb(),
-          datasets_info_verb(),
-          datasets_verify_verb(),
-          datasets_split_verb(),
-          datasets_make_demo_verb(),
+  return {
 #ifdef PROTOGCD_WITH_TORCH
-          embed_verb(),
-          weights_inspect_verb(),
-          weights_convert_verb(),
-          bench_backbone_verb(),
+      discover_verb(),
+      train_verb(),
+      evaluate_verb(),
+      predict_verb(),
 #endif
-          bench_images_verb(),
-          info_verb(),
-          completion_verb()};
+      datasets_list_verb(),
+      datasets_info_verb(),
+      datasets_verify_verb(),
+      datasets_split_verb(),
+      datasets_make_demo_verb(),
+#ifdef PROTOGCD_WITH_TORCH
+      embed_verb(),
+      weights_inspect_verb(),
+      weights_convert_verb(),
+      bench_backbone_verb(),
+#endif
+      bench_images_verb(),
+      info_verb(),
+      completion_verb()};
 }
 
 }  // namespace protogcd::cli

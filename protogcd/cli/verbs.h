@@ -18,8 +18,12 @@ Verb datasets_list_verb();
 Verb datasets_make_demo_verb();
 Verb datasets_split_verb();
 Verb datasets_verify_verb();
+Verb discover_verb();
 Verb embed_verb();
+Verb evaluate_verb();
 Verb info_verb();
+Verb predict_verb();
+Verb train_verb();
 Verb weights_convert_verb();
 Verb weights_inspect_verb();
 

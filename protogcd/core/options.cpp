@@ -142,6 +142,12 @@ std::string Option::value_name() const {
   return is_text() || is_list() ? "TEXT" : "X";
 }
 
+std::string Option::text() const {
+  if (const auto* text = std::get_if<std::string*>(&target_)) return **text;
+  if (const auto* path = std::get_if<std::filesystem::path*>(&target_)) return (*path)->string();
+  return {};
+}
+
 std::string Option::to_toml() const {
   return std::visit(
       Overloaded{[](const bool* value) -> std::string { return *value ? "true" : "false"; },

@@ -52,6 +52,8 @@ class Option {
   bool is_positional() const { return positional_; }
   bool in_file() const { return !positional_ && !flag_only_; }
   std::string value_name() const;
+  /// The value of a text or path as it is; empty for any other type.
+  std::string text() const;
   /// The value as TOML, or empty where an optional value is not set.
   std::string to_toml() const;
   /// What is allowed, in words: "an integer of at least 1".

@@ -48,6 +48,11 @@ ImageSet open_image_set(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const bool is_folder = std::filesystem::is_directory(text, error);
+  if (std::filesystem::is_regular_file(text, error)) {
+    set.name = std::filesystem::path(text).filename().string();
+    set.sources.add_path(text);
+    return set;
+  }
   if (!is_folder && colon != std::string::npos) {
     const std::string rest = text.substr(colon + 1);
     set.name = kind;

@@ -17,7 +17,7 @@ struct ImageSet {
   std::vector<std::string> warnings;
 };
 
-/// A folder of images, or one of
+/// A folder of images, one image file, or one of
 ///   cifar10:ROOT  cifar100:ROOT  svhn:ROOT              test sets
 ///   cifar10-c:ROOT:CORRUPTION:SEVERITY  (or cifar100-c)  severity 1 to 5
 /// A folder that really has such a name is taken as a folder.

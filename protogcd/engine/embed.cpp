@@ -170,6 +170,12 @@ void embed_rest(const SourceTable& sources, const Embedder& embedder, const Load
     rows.finish_items(first + batch->end, batch->sources.size());
     progress.add(batch->end - done);
     done = batch->end;
+    if (context.interrupted() && first + done < list.size()) {
+      rows.save();
+      throw InterruptedError(
+          fmt::format("interrupted: {} of {} images are done and kept", rows.items(), list.size()),
+          "repeat the command with --resume to go on");
+    }
   }
   note_bad();  // images at the very end of the list
   rows.finish_items(list.size(), 0);

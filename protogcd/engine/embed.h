@@ -33,6 +33,9 @@ struct EmbedSummary {
 /// norm, float32 (float64 if the backbone computes in float64). With `tokens`, all tokens after the
 /// final norm [N, T, D] too; both then come from the plain model, and features are the first token.
 ///
+/// Between batches it looks whether the context asks it to stop: InterruptedError then says how far
+/// it came, and `resume` goes on from there.
+///
 /// Memory does not grow with the number of images. Files appear when complete; until then the work
 /// lies in a hidden folder beside `out`, from which `resume` goes on after a kill. The result is
 /// the same, bit for bit, as that of a run that was never interrupted.

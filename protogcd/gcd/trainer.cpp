@@ -317,7 +317,7 @@ void Trainer::save_checkpoint() {
 /// `state_` names the next step when this is called.
 void Trainer::after_step(Progress& progress) {
   progress.add();
-  const bool stop = options_.interrupted && options_.interrupted();
+  const bool stop = context_.interrupted();
   if (stop || seconds_since(last_checkpoint_) >= options_.checkpoint_seconds) save_checkpoint();
   if (stop) {
     throw InterruptedError(

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -40,8 +39,7 @@ struct TrainOptions {
   bool deterministic = false;      ///< on CUDA: the same bits every time, at some cost
   ReadingOptions reading;
 
-  std::string config;                 ///< the resolved configuration as TOML, for the record
-  std::function<bool()> interrupted;  ///< asked after every step; true: checkpoint and stop
+  std::string config;  ///< the resolved configuration as TOML, for the record
 };
 
 struct TrainSummary {
@@ -58,7 +56,7 @@ struct TrainSummary {
 ///
 /// Stopped at any point and resumed, it gives the same model, predictions and metrics (times aside)
 /// as if it had not been stopped: on a CPU with the same threads, on CUDA with `deterministic`.
-/// InterruptedError where `interrupted` said so; its hint says how to go on.
+/// Asked to stop, it writes a checkpoint and throws InterruptedError, whose hint says how to go on.
 TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
                    const BadImagePolicy& policy, const Context& context);
 

@@ -1,12 +1,15 @@
 // `protogcd embed` through the command line, on a tiny random ViT: the numbers, the files, kills.
 #include <ATen/ATen.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <thread>
 
 #include "protogcd/core/csv.h"
@@ -218,69 +221,110 @@ TEST(Embed, WrongInputIsNamed) {
   EXPECT_EQ(run_protogcd(work.command({}, "features.bin")).exit_code, 2);
 }
 
-/// Starts the program and kills it once it has promised some rows; returns whether that worked
-/// before it was done.
-bool kill_in_the_middle(const Work& work, const std::vector<std::string>& arguments) {
+/// Starts the program and sends it a signal once it has promised some rows. The wait status; stderr
+/// goes to the file `errors` of the folder.
+int signal_in_the_middle(const Work& work, const std::vector<std::string>& arguments, int number) {
   std::vector<std::string> words = {testing::protogcd_path()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (work.folder / "errors").c_str(),
+                                   O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  // Whatever started this test may ignore Ctrl-C, and the program would inherit that.
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGINT);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t process = 0;
-  if (posix_spawn(&process, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return false;
+  const int failed = posix_spawn(&process, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return -1;
   const auto journal = work.folder / ".features.npy.partial/journal";
   std::error_code error;
   int status = 0;
   while (waitpid(process, &status, WNOHANG) == 0) {
     const auto size = std::filesystem::file_size(journal, error);
     if (!error && size > 0) {
-      ::kill(process, SIGKILL);
+      ::kill(process, number);
       waitpid(process, &status, 0);
-      return WIFSIGNALED(status);
+      return status;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return false;
+  return status;
 }
 
-TEST(Embed, AKilledRunGoesOnToTheSameBytes) {
-  // Killed after the first of many small steps.
-  const Work work(120, kTiny, 150);
-  write_file_atomically(work.folder / "images/10004.png", "broken");
-  const std::vector<std::string> slow = {
-      "--batch", "1",       "--image-size", "128",       "--max-bad", "1",
-      "--json",  "--dtype", "float32",      "--threads", "1"};
-  auto command = work.command(slow);
-  // The first --image-size of the command would be given twice.
-  command.erase(command.begin() + 7, command.begin() + 9);
-  auto whole = command;
-  whole[6] = work.folder / "whole.npy";
-  ASSERT_EQ(run_protogcd(whole).exit_code, 0);
-  std::filesystem::rename(work.folder / "skipped.csv", work.folder / "whole-skipped.csv");
+/// Many small steps, one of them with an image that cannot be read, and the files of a run that
+/// nothing stopped.
+struct SlowWork : Work {
+  SlowWork() : Work(120, kTiny, 150) {
+    write_file_atomically(folder / "images/10004.png", "broken");
+    slow = command({"--batch", "1", "--image-size", "128", "--max-bad", "1", "--json", "--dtype",
+                    "float32", "--threads", "1"});
+    // The first --image-size of the command would be given twice.
+    slow.erase(slow.begin() + 7, slow.begin() + 9);
+    auto whole = slow;
+    whole[6] = folder / "whole.npy";
+    EXPECT_EQ(run_protogcd(whole).exit_code, 0);
+    std::filesystem::rename(folder / "skipped.csv", folder / "whole-skipped.csv");
+  }
 
-  ASSERT_TRUE(kill_in_the_middle(work, command));
+  void expect_resumes_to_the_same_bytes() const {
+    auto command = slow;
+    command.emplace_back("--resume");
+    const auto result = run_protogcd(command);
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    const auto json = nlohmann::json::parse(result.output);
+    EXPECT_GT(json.at("resumed").get<int>(), 0);
+    EXPECT_LT(json.at("resumed").get<int>(), 120);
+    EXPECT_EQ(json.at("images"), 119);
+    for (const auto& [ours, theirs] : {std::pair{"features.npy", "whole.npy"},
+                                       {"features.csv", "whole.csv"},
+                                       {"skipped.csv", "whole-skipped.csv"}}) {
+      EXPECT_EQ(read_text_file(folder / ours), read_text_file(folder / theirs)) << ours;
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder / ".features.npy.partial"));
+  }
+
+  std::vector<std::string> slow;
+};
+
+TEST(Embed, AKilledRunGoesOnToTheSameBytes) {
+  const SlowWork work;
+  const int status = signal_in_the_middle(work, work.slow, SIGKILL);
+  ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_FALSE(std::filesystem::exists(work.folder / "features.npy"));
-  const auto refused = run_protogcd(command);
+  const auto refused = run_protogcd(work.slow);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.errors, HasSubstr("--resume"));
 
-  auto other = command;
+  auto other = work.slow;
   other.insert(other.end(), {"--resume", "--mean", "0.5"});
   EXPECT_THAT(run_protogcd(other).errors, HasSubstr("begun with other preprocessing"));
+  work.expect_resumes_to_the_same_bytes();
+}
 
-  command.emplace_back("--resume");
-  const auto result = run_protogcd(command);
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  const auto json = nlohmann::json::parse(result.output);
-  EXPECT_GT(json.at("resumed").get<int>(), 0);
-  EXPECT_LT(json.at("resumed").get<int>(), 120);
-  EXPECT_EQ(json.at("images"), 119);
-  for (const auto& [ours, theirs] : {std::pair{"features.npy", "whole.npy"},
-                                     {"features.csv", "whole.csv"},
-                                     {"skipped.csv", "whole-skipped.csv"}}) {
-    EXPECT_EQ(read_text_file(work.folder / ours), read_text_file(work.folder / theirs)) << ours;
-  }
-  EXPECT_FALSE(std::filesystem::exists(work.folder / ".features.npy.partial"));
+TEST(Embed, CtrlCKeepsWhatIsDoneAndSaysHowToGoOn) {
+  const SlowWork work;
+  const int status = signal_in_the_middle(work, work.slow, SIGINT);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  const std::string errors = read_text_file(work.folder / "errors");
+  EXPECT_THAT(errors, AllOf(HasSubstr("Ctrl-C again"), HasSubstr("--resume")));
+  // Every image it speaks of is in the journal.
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(errors, match, std::regex("interrupted: (\\d+) of 120 images")));
+  EXPECT_THAT(read_text_file(work.folder / ".features.npy.partial/journal"),
+              HasSubstr("\ndone " + match[1].str() + " "));
+  EXPECT_FALSE(std::filesystem::exists(work.folder / "features.npy"));
+  work.expect_resumes_to_the_same_bytes();
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+// Ctrl-C that loses nothing: the first asks the work to stop at its next good moment, the second
+// ends the program at once.
+#pragma once
+
+namespace protogcd {
+
+/// While it lives, SIGINT and SIGTERM set a flag that long work looks at between two steps (through
+/// `Context::interrupted`), save what it has, and throw InterruptedError. A line on stderr says so
+/// to the user. A second signal leaves with exit code 128 + its number (130 for Ctrl-C).
+///
+/// Signals belong to the whole process, so one guard may live at a time (InternalError). A signal
+/// that the program was started to ignore (nohup, background jobs of scripts) stays ignored.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();  ///< what was in force before is so again
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  /// Whether a signal has come. Cheap, from any thread.
+  bool interrupted() const;
+};
+
+}  // namespace protogcd
