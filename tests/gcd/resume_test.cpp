@@ -24,8 +24,8 @@ std::vector<std::string> with(std::vector<std::string> words,
   return words;
 }
 
-/// Kills the run again and again, each time a little after its latest checkpoint changed, until it
-/// ends by itself.
+/// Kills the run again and again until it ends by itself: at any moment of its life (also before
+/// its first checkpoint), or a little after a checkpoint changed.
 int kill_until_done(const TinyRun& work, const std::string& run,
                     const std::vector<std::string>& command, int most) {
   std::mt19937 random(7);
@@ -37,10 +37,14 @@ int kill_until_done(const TinyRun& work, const std::string& run,
     const bool had_one = !error;
     const int changes = std::uniform_int_distribution<int>(1, 3)(random);
     const int delay = std::uniform_int_distribution<int>(0, 15)(random);  // into the next step
-    int left = changes, waited = 0;
+    const bool anywhere = std::bernoulli_distribution(0.5)(random);
+    const int moment = std::uniform_int_distribution<int>(0, 800)(random);
+    int left = changes, waited = 0, asked = 0;
     auto last = seen;
     bool known = had_one;
     const auto due = [&] {
+      if (kills >= most) return false;
+      if (anywhere) return ++asked > moment;
       std::error_code missing;
       const auto now = std::filesystem::last_write_time(latest, missing);
       if (!missing && (!known || now != last)) {
@@ -48,7 +52,7 @@ int kill_until_done(const TinyRun& work, const std::string& run,
         last = now;
         --left;
       }
-      return kills < most && left <= 0 && ++waited > delay;
+      return left <= 0 && ++waited > delay;
     };
     const bool begun = std::filesystem::exists(work.folder / run / "config.toml");
     const auto result = signal_protogcd(
@@ -66,10 +70,9 @@ int kill_until_done(const TinyRun& work, const std::string& run,
 
 TEST(Resume, ARunKilledManyTimesGivesTheSameBits) {
   const TinyRun work;
-  json_of(run_protogcd(work.train("straight")));
-  const int kills =
-      kill_until_done(work, "killed", work.train("killed", {"--checkpoint-seconds", "0"}), 12);
-  EXPECT_GE(kills, 4);
+  json_of(run_protogcd(work.train("straight", {"--epochs", "8"})));
+  const auto command = work.train("killed", {"--epochs", "8", "--checkpoint-seconds", "0"});
+  EXPECT_GE(kill_until_done(work, "killed", command, 24), 5);
   work.expect_same("killed", "straight");
 }
 
@@ -78,8 +81,8 @@ TEST(Resume, HardLabelsDecidedAtTheEpochsStartSurviveAKill) {
   const std::vector<std::string> paper = {"--preset", "paper", "--wide-projection", "64"};
   json_of(run_protogcd(work.train("straight", paper)));
   const int kills = kill_until_done(
-      work, "killed", work.train("killed", with(paper, {"--checkpoint-seconds", "0"})), 6);
-  EXPECT_GE(kills, 2);
+      work, "killed", work.train("killed", with(paper, {"--checkpoint-seconds", "0"})), 10);
+  EXPECT_GE(kills, 3);
   work.expect_same("killed", "straight");
 }
 
