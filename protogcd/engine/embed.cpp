@@ -211,7 +211,8 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
     context.log.info(fmt::format("{} of {} images are done already", resumed, sources.size()));
 
   const auto start = std::chrono::steady_clock::now();
-  embed_rest(sources, embedder, loader_options(pixels, options.reading, batch, context.threads),
+  embed_rest(sources, embedder,
+             loader_options(pixels, options.reading, batch, context.threads, placement.device),
              skipped, rows, context);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   write_tables(out, sources, skipped);

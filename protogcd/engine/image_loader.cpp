@@ -1,6 +1,8 @@
 #include "protogcd/engine/image_loader.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,15 +15,18 @@ namespace protogcd {
 
 /// One batch in the making.
 struct ImageLoader::Slot {
-  at::Tensor pixels;  ///< [views * batch, 3, crop, crop]
+  at::Tensor pixels;  ///< [views * batch, 3, crop, crop] float32, or for a GPU [..., crop, crop, 3]
+                      ///< 8-bit
+  std::optional<c10::Event> copied;  ///< when a GPU has taken the pixels
   std::size_t first = 0, count = 0;
   std::vector<MaybeBad> bad;               ///< [count]
   std::vector<std::exception_ptr> errors;  ///< [count]
   std::size_t pending = 0;                 ///< images not yet loaded
 
-  std::span<float> row(std::size_t index) {
+  template <class T>
+  std::span<T> row(std::size_t index) {
     const auto size = static_cast<std::size_t>(pixels.stride(0));
-    return {static_cast<float*>(pixels.data_ptr()) + index * size, size};
+    return {pixels.data_ptr<T>() + index * size, size};
   }
 };
 
@@ -34,14 +39,15 @@ struct ImageLoader::Worker {
 };
 
 LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
-                             std::int64_t batch, std::size_t threads) {
+                             std::int64_t batch, std::size_t threads, at::Device device) {
   const ViewSize view = ViewSize::for_crop(static_cast<int>(pixels.size));
   LoaderOptions loader{.view = view,
                        .normalization = {},
                        .decode = {.apply_orientation = reading.apply_orientation,
                                   .fast_short_side = reading.fast_decode ? view.short_side : 0},
                        .batch = static_cast<std::size_t>(batch),
-                       .threads = threads};
+                       .threads = threads,
+                       .device = device};
   for (std::size_t i = 0; i < 3; ++i) {
     loader.normalization.mean[i] = static_cast<float>(pixels.mean[i]);
     loader.normalization.deviation[i] = static_cast<float>(pixels.deviation[i]);
@@ -70,8 +76,11 @@ ImageLoader::ImageLoader(const SourceTable& sources, ImageList list, const Loade
   const auto rows = static_cast<std::int64_t>(options.views * std::min(options.batch, list_.size));
   for (std::size_t i = 0; i < std::min(options.ahead + 1, batches); ++i) {
     slots_.push_back(std::make_unique<Slot>());
+    const std::int64_t side = options.view.crop;
     slots_.back()->pixels =
-        at::empty({rows, 3, options.view.crop, options.view.crop}, at::TensorOptions(at::kFloat));
+        options.device.is_cuda()
+            ? at::empty({rows, side, side, 3}, at::TensorOptions(at::kByte).pinned_memory(true))
+            : at::empty({rows, 3, side, side}, at::TensorOptions(at::kFloat));
   }
   for (auto& slot : slots_) schedule(*slot);
 }
@@ -82,6 +91,7 @@ ImageLoader::~ImageLoader() {
 }
 
 void ImageLoader::schedule(Slot& slot) {
+  if (slot.copied) slot.copied->synchronize();
   slot.first = scheduled_;
   slot.count = std::min(options_.batch, list_.size - scheduled_);
   slot.bad.assign(slot.count, std::nullopt);
@@ -124,7 +134,7 @@ MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& sl
                            : worker.reader.read_center(request.source, options_.view, worker.image);
     if (bad) return bad;
     const ImageBox box = image ? center_crop_box(image->size(), side) : ImageBox{0, 0, side, side};
-    normalizer_.apply(image ? *image : worker.image, box, false, slot.row(index));
+    put(image ? *image : worker.image, box, false, slot, index);
     return std::nullopt;
   }
   if (image == nullptr) {
@@ -136,9 +146,35 @@ MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& sl
   for (std::size_t view = 0; view < options_.views; ++view, ++key.view) {
     RandomStream stream(key);
     const RandomView drawn = draw_random_view(image->size(), side, stream);
-    normalizer_.apply(*image, drawn.box, drawn.flip, slot.row(view * slot.count + index));
+    put(*image, drawn.box, drawn.flip, slot, view * slot.count + index);
   }
   return std::nullopt;
+}
+
+void ImageLoader::put(const Image& image, const ImageBox& box, bool flip, Slot& slot,
+                      std::size_t row) const {
+  if (options_.device.is_cuda()) {
+    copy_window(image, box, flip, slot.row<std::uint8_t>(row));
+  } else {
+    normalizer_.apply(image, box, flip, slot.row<float>(row));
+  }
+}
+
+/// 8-bit pixels in pinned memory, [N, H, W, 3] -> network input on the GPU, [N, 3, H, W] float32:
+/// the same numbers as Normalizer's. `copied` tells when the memory may be written again.
+static at::Tensor to_device(const at::Tensor& pixels, const Normalization& normalization,
+                            at::Device device, std::optional<c10::Event>& copied) {
+  const at::Tensor there = pixels.to(device, /*non_blocking=*/true);
+  if (!copied) copied.emplace(device.type());
+  copied->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  const auto channels = [&](const std::array<float, 3>& values) {
+    return at::tensor(at::ArrayRef<float>(values.data(), 3)).to(device).view({1, 3, 1, 1});
+  };
+  return there.permute({0, 3, 1, 2})
+      .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous)
+      .div_(255)
+      .sub_(channels(normalization.mean))
+      .div_(channels(normalization.deviation));
 }
 
 /// The slot's images become the batch: errors are thrown, bad images noted, good ones moved
@@ -159,11 +195,16 @@ void ImageLoader::finish(Slot& slot) {
       continue;
     }
     const std::size_t place = batch_.sources.size();
-    if (place != i) std::ranges::copy(slot.row(i), slot.row(place).begin());
+    if (place != i)
+      slot.pixels[static_cast<std::int64_t>(place)].copy_(
+          slot.pixels[static_cast<std::int64_t>(i)]);
     batch_.sources.push_back(source);
   }
   const auto rows = static_cast<std::int64_t>(options_.views * batch_.sources.size());
   batch_.pixels = slot.pixels.narrow(0, 0, rows);
+  if (options_.device.is_cuda()) {
+    batch_.pixels = to_device(batch_.pixels, options_.normalization, options_.device, slot.copied);
+  }
 }
 
 const ImageBatch* ImageLoader::next() {

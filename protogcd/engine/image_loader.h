@@ -37,6 +37,9 @@ struct LoaderOptions {
   std::size_t ahead = 2;              ///< batches made ready beyond the one in use
   std::size_t views = 1;              ///< rows that each image gives
   const ImageCache* cache = nullptr;  ///< images found there are not read again
+  /// Where batches are handed out. To a GPU travel 8-bit pixels from pinned memory, while it
+  /// computes; they become network input there.
+  at::Device device = at::kCPU;
 };
 
 /// How image files become pixels, beyond what the backbone asks for.
@@ -47,7 +50,7 @@ struct ReadingOptions {
 
 /// What a backbone's preprocessing asks for.
 LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
-                             std::int64_t batch, std::size_t threads);
+                             std::int64_t batch, std::size_t threads, at::Device device);
 
 /// One image of the list: its centre view, or views drawn at random from this key (the first of
 /// them has the key's own `view`, each further one the next).
@@ -96,6 +99,7 @@ class ImageLoader {
   void schedule(Slot& slot);
   void load(Slot& slot, std::size_t index);
   MaybeBad read(Worker& worker, const ImageRequest& request, Slot& slot, std::size_t index) const;
+  void put(const Image& image, const ImageBox& box, bool flip, Slot& slot, std::size_t row) const;
   void finish(Slot& slot);
 
   const SourceTable& sources_;

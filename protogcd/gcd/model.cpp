@@ -108,7 +108,8 @@ at::Tensor Model::cosines(const TrunkTokens& tokens) const {
 }
 
 LoaderOptions Model::center_loader(std::size_t threads) const {
-  return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads);
+  return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads,
+                        placement_.device);
 }
 
 void Model::save(const fs::path& folder) const {
