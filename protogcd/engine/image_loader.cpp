@@ -172,7 +172,7 @@ static at::Tensor to_device(const at::Tensor& pixels, const Normalization& norma
   };
   return there.permute({0, 3, 1, 2})
       .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous)
-      .div_(255)
+      .div_(channels({255, 255, 255}))  // a plain 255 would become a product with its inverse
       .sub_(channels(normalization.mean))
       .div_(channels(normalization.deviation));
 }

@@ -81,7 +81,7 @@ TEST(Run, EvaluateAgreesWithTraining) {
   const auto evaluated = json_of(run_protogcd(
       {"evaluate", "--model", work.folder / "run", "--labelled", work.folder / "demo/labelled",
        "--unlabelled", work.folder / "demo/unlabelled", "--truth", work.folder / "demo/truth.csv",
-       "--json", "--threads", "1", "--dtype", "float32"}));
+       "--json", "--threads", "1", "--dtype", "float32", "--device", "cpu"}));
   for (const char* key : {"all", "old", "new", "nmi", "ari", "samples"}) {
     EXPECT_EQ(evaluated.at(key), trained.at(key)) << key;
   }
