@@ -44,15 +44,17 @@ ImageLoader::ImageLoader(const SourceTable& sources, std::span<const std::uint32
       normalizer_(options.normalization),
       skipped_(skipped),
       // A queue that holds every slot's images: submitting never makes the caller wait.
-      pool_(options.threads, (options.ahead + 1) * std::max<std::size_t>(options.batch, 1)) {
-  if (options.batch == 0) throw InternalError("ImageLoader: an empty batch");
+      pool_(options.threads,
+            (options.ahead + options.held) * std::max<std::size_t>(options.batch, 1)) {
+  if (options.batch == 0 || options.held == 0)
+    throw InternalError("ImageLoader: an empty batch, or none held");
   idle_.reserve(options.threads);
   const std::size_t batches = (list.size() + options.batch - 1) / options.batch;
   const auto size = static_cast<std::int64_t>(std::min(options.batch, list.size()));
-  for (std::size_t i = 0; i < std::min(options.ahead + 1, batches); ++i) {
+  for (std::size_t i = 0; i < std::min(options.ahead + options.held, batches); ++i) {
     slots_.push_back(std::make_unique<Slot>());
-    slots_.back()->pixels =
-        at::empty({size, 3, options.view.crop, options.view.crop}, at::TensorOptions(at::kFloat));
+    slots_.back()->pixels = at::empty({size, 3, options.view.crop, options.view.crop},
+                                      at::TensorOptions(at::kFloat).pinned_memory(options.pinned));
   }
   for (auto& slot : slots_) schedule(*slot);
 }
@@ -69,6 +71,7 @@ void ImageLoader::schedule(Slot& slot) {
   slot.errors.assign(slot.count, nullptr);
   slot.pending = slot.count;
   scheduled_ += slot.count;
+  if (slot.count > 0) scheduled_slots_.push_back(&slot);
   for (std::size_t i = 0; i < slot.count; ++i) {
     pool_.submit([this, &slot, i] { load(slot, i); });
   }
@@ -136,21 +139,25 @@ void ImageLoader::finish(Slot& slot) {
 }
 
 const ImageBatch* ImageLoader::next() {
-  for (;;) {
-    // The slot handed out last is free again: it takes the next images of the list.
-    if (std::exchange(started_, true) && !slots_.empty()) {
-      schedule(*slots_[current_]);
-      current_ = (current_ + 1) % slots_.size();
-    }
-    if (slots_.empty() || slots_[current_]->count == 0) return nullptr;
-    Slot& slot = *slots_[current_];
+  if (held_slots_.size() == options_.held) {
+    schedule(*held_slots_.front());
+    held_slots_.pop_front();
+  }
+  while (!scheduled_slots_.empty()) {
+    Slot& slot = *scheduled_slots_.front();
+    scheduled_slots_.pop_front();
     {
       std::unique_lock lock(mutex_);
       loaded_.wait(lock, [&] { return slot.pending == 0; });
     }
     finish(slot);
-    if (!batch_.sources.empty()) return &batch_;
+    if (!batch_.sources.empty()) {
+      held_slots_.push_back(&slot);
+      return &batch_;
+    }
+    schedule(slot);  // nothing in it was good
   }
+  return nullptr;
 }
 
 }  // namespace protogcd

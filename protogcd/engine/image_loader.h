@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -29,7 +30,10 @@ struct LoaderOptions {
   DecodeOptions decode;
   std::size_t batch = 16;
   std::size_t threads = 1;
-  std::size_t ahead = 2;  ///< batches made ready beyond the one in use
+  std::size_t ahead = 2;  ///< batches made ready beyond those in use
+  std::size_t held =
+      1;                ///< batches whose pixels stay good: the last one handed out, the one before
+  bool pinned = false;  ///< pixels in memory that CUDA copies from on its own
 };
 
 struct ImageBatch {
@@ -39,7 +43,7 @@ struct ImageBatch {
 };
 
 /// Batch k holds the images list[k * batch] .. list[(k + 1) * batch - 1], less the bad ones, in
-/// this order: what is in a batch does not depend on threads. Memory is that of `ahead` + 1
+/// this order: what is in a batch does not depend on threads. Memory is that of `ahead` + `held`
 /// batches and one image per thread, whatever the length of the list.
 class ImageLoader {
  public:
@@ -50,7 +54,8 @@ class ImageLoader {
   ImageLoader(const ImageLoader&) = delete;
   ImageLoader& operator=(const ImageLoader&) = delete;
 
-  /// The next batch that has an image, good until the next call; nullptr at the end of the list.
+  /// The next batch that has an image, good until the next call (its pixels until as many calls as
+  /// are `held`); nullptr at the end of the list.
   /// Bad images are noted in `skipped`, in the list's order, which throws where its policy bears no
   /// more. Errors of the threads are thrown here.
   const ImageBatch* next();
@@ -59,6 +64,7 @@ class ImageLoader {
   struct Slot;
   struct Worker;
 
+  /// The next images of the list, if there are any, are loaded into the slot.
   void schedule(Slot& slot);
   void load(Slot& slot, std::size_t index);
   MaybeBad read(Worker& worker, std::uint32_t source) const;
@@ -70,10 +76,10 @@ class ImageLoader {
   const Normalizer normalizer_;
   SkippedFiles& skipped_;
   ImageBatch batch_;
-  std::vector<std::unique_ptr<Slot>> slots_;  ///< a ring
-  std::size_t scheduled_ = 0;                 ///< images of the list handed to the threads
-  std::size_t current_ = 0;                   ///< slot of the next batch
-  bool started_ = false;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::size_t scheduled_ = 0;          ///< images of the list handed to the threads
+  std::deque<Slot*> scheduled_slots_;  ///< in the order of the list
+  std::deque<Slot*> held_slots_;       ///< handed out, the oldest first
 
   std::mutex mutex_;  ///< of what the threads share: idle_, stopping_, pending of every slot
   std::condition_variable loaded_;

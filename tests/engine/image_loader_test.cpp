@@ -69,6 +69,47 @@ at::Tensor plain_view(const Image& image) {
   return values;
 }
 
+TEST(ImageLoader, PixelsStayGoodAsLongAsTheyAreHeld) {
+  for (const std::size_t count : {3, 10, 41}) {
+    const Images set(count);
+    for (const std::size_t held : {1, 2, 3}) {
+      LoaderOptions choice = options(4);
+      choice.held = held;
+      SkippedFiles skipped(bears("0"), count);
+      ImageLoader loader(set.sources, set.list, choice, skipped);
+      std::vector<at::Tensor> pixels;
+      std::size_t seen = 0;
+      while (const ImageBatch* batch = loader.next()) {
+        pixels.push_back(batch->pixels);
+        seen += batch->sources.size();
+        for (std::size_t back = 0; back < std::min(held, pixels.size()); ++back) {
+          const std::size_t index = pixels.size() - 1 - back;
+          EXPECT_TRUE(at::equal(pixels[index][0], plain_view(set.images[4 * index])));
+        }
+      }
+      EXPECT_EQ(seen, count);
+      EXPECT_EQ(loader.next(), nullptr);
+    }
+  }
+}
+
+TEST(ImageLoader, HoldsPixelsAcrossABatchOfBadImages) {
+  const Images set(12, {2, 3, 6, 7});
+  LoaderOptions choice = options(2);
+  choice.held = 2;
+  choice.ahead = 1;
+  SkippedFiles skipped(bears("4"), 12);
+  ImageLoader loader(set.sources, set.list, choice, skipped);
+  std::vector<at::Tensor> pixels;
+  while (const ImageBatch* batch = loader.next()) {
+    pixels.push_back(batch->pixels);
+    for (std::size_t i = pixels.size() - std::min<std::size_t>(2, pixels.size()); i < pixels.size();
+         ++i)
+      EXPECT_TRUE(at::equal(pixels[i][0], plain_view(set.images[2 * i]))) << i;
+  }
+  EXPECT_EQ(pixels.size(), 4u);
+}
+
 TEST(ImageLoader, HandsOutEveryImageInOrderAsDirectDecodingGivesIt) {
   const Images set(23);
   for (const std::size_t threads : {1, 4}) {

@@ -1,0 +1,55 @@
+// A backbone that turns batches into features, one batch ahead of the one that is waited for: on
+// CUDA, copies to and from the device overlap computing.
+//
+//   auto last = embedder.start(images);                 // returns at once on CUDA
+//   while (...) { auto next = embedder.start(more); use(embedder.wait(last)); last =
+//   std::move(next); }
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+
+#include <optional>
+
+#include "protogcd/engine/tail.h"
+#include "protogcd/nn/backbone.h"
+
+namespace protogcd {
+
+class Embedder {
+ public:
+  Embedder(Backbone backbone, at::ScalarType type, at::Device device, bool with_tokens);
+
+  /// On the CPU and contiguous, float32 (float64 of a float64 model).
+  struct Result {
+    at::Tensor features;  ///< [B, D]
+    at::Tensor tokens;    ///< [B, T, D], undefined unless asked for
+  };
+  /// A result that may still be in the making; until it is waited for, the images it is made of
+  /// must not change.
+  class Pending {
+    friend class Embedder;
+    Result result_;
+    at::Tensor images_;
+    std::optional<c10::Event> ready_;
+  };
+
+  /// images [B, 3, S, S] float32, on CUDA in pinned memory.
+  Pending start(const at::Tensor& images) const;
+  static Result wait(const Pending& pending);
+
+  at::ScalarType type() const { return exact_; }
+
+ private:
+  at::Tensor upload(const at::Tensor& images) const;
+  at::Tensor home(const at::Tensor& values) const;
+
+  at::Device device_;
+  at::ScalarType exact_;  ///< of what is handed out
+  std::optional<Trunk> trunk_;
+  std::optional<Tail> tail_;
+  std::optional<Vit> plain_;
+  std::optional<c10::Stream> copies_;  ///< for copies to the device, beside the one that computes
+};
+
+}  // namespace protogcd
