@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
@@ -38,6 +39,48 @@ struct ImageLoader::Worker {
   Image image;
 };
 
+/// To and on a GPU: pixels travel on a stream of their own, while the batch before them is
+/// computed.
+class ImageLoader::Upload {
+ public:
+  Upload(at::Device device, const Normalization& normalization)
+      : guard_(device.type()), device_(device), copies_(guard_.getStreamFromGlobalPool(device)) {
+    const auto channels = [&](const std::array<float, 3>& values) {
+      return at::tensor(at::ArrayRef<float>(values.data(), 3)).to(device).view({1, 3, 1, 1});
+    };
+    mean_ = channels(normalization.mean);
+    deviation_ = channels(normalization.deviation);
+    largest_ = channels({255, 255, 255});
+  }
+
+  /// [N, H, W, 3] 8-bit in pinned memory -> [N, 3, H, W] float32, the numbers of Normalizer.
+  /// `copied` tells when the memory may be written again.
+  at::Tensor run(const at::Tensor& pixels, std::optional<c10::Event>& copied) const {
+    const c10::Stream computing = guard_.getStream(device_);
+    if (!copied) copied.emplace(device_.type());
+    at::Tensor there;
+    {
+      const c10::StreamGuard on_copies(copies_);
+      there = pixels.to(device_, /*non_blocking=*/true);
+      copied->record(copies_);
+    }
+    copied->block(computing);
+    there.record_stream(
+        computing);  // its memory is not given away before computing is done with it
+    return there.permute({0, 3, 1, 2})
+        .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous)
+        .div_(largest_)  // a plain 255 would become a product with its inverse
+        .sub_(mean_)
+        .div_(deviation_);
+  }
+
+ private:
+  c10::impl::VirtualGuardImpl guard_;
+  at::Device device_;
+  c10::Stream copies_;
+  at::Tensor mean_, deviation_, largest_;  ///< [1, 3, 1, 1]
+};
+
 LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
                              std::int64_t batch, std::size_t threads, at::Device device) {
   const ViewSize view = ViewSize::for_crop(static_cast<int>(pixels.size));
@@ -71,6 +114,9 @@ ImageLoader::ImageLoader(const SourceTable& sources, ImageList list, const Loade
       // A queue that holds every slot's images: submitting never makes the caller wait.
       pool_(options.threads, (options.ahead + 1) * std::max<std::size_t>(options.batch, 1)) {
   if (options.batch == 0) throw InternalError("ImageLoader: an empty batch");
+  if (options.device.is_cuda()) {
+    upload_ = std::make_unique<Upload>(options.device, options.normalization);
+  }
   idle_.reserve(options.threads);
   const std::size_t batches = (list_.size + options.batch - 1) / options.batch;
   const auto rows = static_cast<std::int64_t>(options.views * std::min(options.batch, list_.size));
@@ -160,23 +206,6 @@ void ImageLoader::put(const Image& image, const ImageBox& box, bool flip, Slot& 
   }
 }
 
-/// 8-bit pixels in pinned memory, [N, H, W, 3] -> network input on the GPU, [N, 3, H, W] float32:
-/// the same numbers as Normalizer's. `copied` tells when the memory may be written again.
-static at::Tensor to_device(const at::Tensor& pixels, const Normalization& normalization,
-                            at::Device device, std::optional<c10::Event>& copied) {
-  const at::Tensor there = pixels.to(device, /*non_blocking=*/true);
-  if (!copied) copied.emplace(device.type());
-  copied->record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
-  const auto channels = [&](const std::array<float, 3>& values) {
-    return at::tensor(at::ArrayRef<float>(values.data(), 3)).to(device).view({1, 3, 1, 1});
-  };
-  return there.permute({0, 3, 1, 2})
-      .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous)
-      .div_(channels({255, 255, 255}))  // a plain 255 would become a product with its inverse
-      .sub_(channels(normalization.mean))
-      .div_(channels(normalization.deviation));
-}
-
 /// The slot's images become the batch: errors are thrown, bad images noted, good ones moved
 /// together.
 void ImageLoader::finish(Slot& slot) {
@@ -202,9 +231,7 @@ void ImageLoader::finish(Slot& slot) {
   }
   const auto rows = static_cast<std::int64_t>(options_.views * batch_.sources.size());
   batch_.pixels = slot.pixels.narrow(0, 0, rows);
-  if (options_.device.is_cuda()) {
-    batch_.pixels = to_device(batch_.pixels, options_.normalization, options_.device, slot.copied);
-  }
+  if (upload_) batch_.pixels = upload_->run(batch_.pixels, slot.copied);
 }
 
 const ImageBatch* ImageLoader::next() {

@@ -95,6 +95,7 @@ class ImageLoader {
  private:
   struct Slot;
   struct Worker;
+  class Upload;
 
   void schedule(Slot& slot);
   void load(Slot& slot, std::size_t index);
@@ -107,6 +108,7 @@ class ImageLoader {
   const LoaderOptions options_;
   const Normalizer normalizer_;
   SkippedFiles& skipped_;
+  std::unique_ptr<Upload> upload_;  ///< where batches go to a GPU
   ImageBatch batch_;
   std::vector<std::unique_ptr<Slot>> slots_;  ///< a ring
   std::size_t scheduled_ = 0;                 ///< images of the list handed to the threads
