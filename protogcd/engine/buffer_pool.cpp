@@ -11,8 +11,6 @@
 namespace protogcd {
 namespace {
 
-constexpr std::size_t kMostIdle = 32;  ///< buffers kept; a run of the trunk uses about ten
-
 struct Buffer {
   c10::DataPtr memory;
   std::size_t size = 0;
@@ -22,6 +20,9 @@ struct Buffer {
 }  // namespace
 
 struct BufferPool::State {
+  explicit State(std::size_t most) : most_idle(most) { idle.reserve(most); }
+
+  const std::size_t most_idle;
   std::mutex mutex;
   std::vector<std::unique_ptr<Buffer>> idle;
 
@@ -43,7 +44,7 @@ struct BufferPool::State {
 
   void give_back(std::unique_ptr<Buffer> buffer) {
     const std::lock_guard lock(mutex);
-    if (idle.size() < kMostIdle) idle.push_back(std::move(buffer));
+    if (idle.size() < most_idle) idle.push_back(std::move(buffer));
   }
 };
 
@@ -113,8 +114,7 @@ void install_allocator() {
 
 }  // namespace
 
-BufferPool::BufferPool() : state_(std::make_shared<State>()) {
-  state_->idle.reserve(kMostIdle);
+BufferPool::BufferPool(std::size_t most_idle) : state_(std::make_shared<State>(most_idle)) {
   install_allocator();
 }
 

@@ -5,6 +5,7 @@
 //   { const BufferPool::Scope scope(pool); ... tensors made here ... }
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 namespace protogcd {
@@ -12,7 +13,8 @@ namespace protogcd {
 /// On CUDA libtorch has such a pool of its own. Threads may share one.
 class BufferPool {
  public:
-  BufferPool();
+  /// `most_idle`: buffers kept while nobody uses them; a run of the trunk uses about ten.
+  explicit BufferPool(std::size_t most_idle = 32);
   ~BufferPool();  ///< tensors may outlive it
   BufferPool(BufferPool&&) noexcept;
 

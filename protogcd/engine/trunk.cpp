@@ -151,7 +151,7 @@ Trunk::Trunk(const Vit& vit, at::ScalarType type, at::Device device,
   auto blocks = choose_blocks(converted, count, type, device);
   converted.weights().blocks.clear();  // `blocks` holds what it needs
   model_ = std::make_unique<Model>(
-      Model{std::move(converted), std::move(embedding), std::move(blocks), type, device, {}});
+      Model{std::move(converted), std::move(embedding), std::move(blocks), type, device, BufferPool()});
 }
 
 Trunk::~Trunk() = default;

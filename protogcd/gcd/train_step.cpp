@@ -23,6 +23,7 @@ TrainStep::TrainStep(TrainedBlocks& blocks, Head& head, const Objective& objecti
 
 LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
                          const StepSchedule& schedule) {
+  const BufferPool::Scope scope(buffers_);
   parameters_.zero_gradient();
   LossTerms terms =
       objective_(head_.forward(blocks_.forward(tokens)), batch, schedule.hard_count, communicator_);
