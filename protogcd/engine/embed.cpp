@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kCpuBatch = 16, kGpuBatch = 256;
-
 /// Where everything goes.
 struct OutputPaths {
   explicit OutputPaths(const EmbedOptions& options) : features(options.out) {
@@ -178,7 +176,7 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   const at::Device device(chosen.is_cuda ? at::kCUDA : at::kCPU,
                           chosen.is_cuda ? chosen.index : -1);
   const at::ScalarType type = trunk_type(context.dtype, device);
-  const std::int64_t batch = options.batch.value_or(chosen.is_cuda ? kGpuBatch : kCpuBatch);
+  const std::int64_t batch = options.batch.value_or(default_embed_batch(chosen.is_cuda));
   const VitConfig config = backbone.config;
   const Preprocessing pixels = backbone.preprocessing;
   const auto identity = identity_of(sources, backbone, options, type, chosen, batch);

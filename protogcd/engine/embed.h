@@ -12,10 +12,15 @@
 
 namespace protogcd {
 
+/// Images at once where nothing else is asked for.
+constexpr std::int64_t default_embed_batch(bool is_cuda) {
+  return is_cuda ? 256 : 16;
+}
+
 struct EmbedOptions {
   std::filesystem::path out;          ///< NAME.npy; NAME.csv (paths) and skipped.csv go beside it
   bool tokens = false;                ///< also NAME-tokens.npy
-  std::optional<std::int64_t> batch;  ///< images at once; nothing: 16 on a CPU, 256 on a GPU
+  std::optional<std::int64_t> batch;  ///< images at once; nothing: default_embed_batch
   bool apply_orientation = true;      ///< turn images upright as their EXIF data says
   bool fast_decode = false;           ///< JPEG at a reduced size: faster, not exact
   bool overwrite = false, resume = false;
