@@ -150,8 +150,8 @@ Trunk::Trunk(const Vit& vit, at::ScalarType type, at::Device device,
   Embedding embedding(converted);
   auto blocks = choose_blocks(converted, count, type, device);
   converted.weights().blocks.clear();  // `blocks` holds what it needs
-  model_ = std::make_unique<Model>(
-      Model{std::move(converted), std::move(embedding), std::move(blocks), type, device, BufferPool()});
+  model_ = std::make_unique<Model>(Model{std::move(converted), std::move(embedding),
+                                         std::move(blocks), type, device, BufferPool()});
 }
 
 Trunk::~Trunk() = default;

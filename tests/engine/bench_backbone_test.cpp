@@ -1,5 +1,5 @@
-// `protogcd bench backbone` on a tiny random ViT: what it reports is consistent, and nothing is
-// replaced unasked.
+// `protogcd bench backbone` and `bench embed` on a tiny random ViT: what they report is consistent,
+// and nothing is replaced unasked.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -95,6 +95,22 @@ TEST(BenchBackbone, APythonWithoutTorchIsAUsageError) {
     EXPECT_THAT(result.errors, HasSubstr("import torch"));
     std::filesystem::remove(folder / "tiny.safetensors");
   }
+}
+
+TEST(BenchEmbed, ReportsBothHalvesAndTheWhole) {
+  const TemporaryFolder folder;
+  const auto result =
+      run_protogcd({"bench", "embed", "--backbone", write_tiny_vit(folder / "tiny.safetensors"),
+                    "--images", "50", "--runs", "1", "--device", "cpu", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  const double decoding = json.at("decoding_images_per_second"),
+               model = json.at("model_images_per_second"),
+               embed = json.at("embed_images_per_second"),
+               bound = json.at("shared_bound_images_per_second");
+  EXPECT_NEAR(bound, decoding * model / (decoding + model), 1e-6 * bound);
+  EXPECT_NEAR(json.at("share_of_slower"), embed / std::min(decoding, model), 1e-6);
+  EXPECT_NEAR(json.at("share_of_shared_bound"), embed / bound, 1e-6);
 }
 
 }  // namespace
