@@ -130,7 +130,7 @@ double Benchmark::time_model(const Embedder& embedder) const {
 
 double Benchmark::time_embed() const {
   const EmbedOptions embedding{
-      .out = photos_.folder() / "features.npy", .batch = batch_, .overwrite = true};
+      .out = photos_.folder() / "features.npy", .batch = batch_, .reading = {}, .overwrite = true};
   Logger quiet(LogLevel::kError);
   Context context{.device = session_.context.device,
                   .dtype = session_.context.dtype,
