@@ -5,7 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+// clang 16 crashes on vectors of bfloat16; newer ones have not been tried.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define PROTOGCD_ATTENTION_KERNEL 1
 
 namespace protogcd {
