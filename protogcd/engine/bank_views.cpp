@@ -21,7 +21,15 @@ std::pair<std::int64_t, std::int64_t> draw_two_views(std::uint64_t seed, std::ui
 }
 
 BankViews::BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device)
-    : bank_(bank),
+    : BankViews(
+          [&bank](std::uint32_t epoch) -> const BankStore& {
+            bank.prepare(epoch);
+            return bank.store();
+          },
+          sampler, seed, device) {}
+
+BankViews::BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device)
+    : prepare_(std::move(prepare)),
       sampler_(sampler),
       seed_(seed),
       device_(device),
@@ -30,7 +38,7 @@ BankViews::BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed
 
 void BankViews::make_buffers() {
   if (tokens_.defined()) return;
-  const BankLayout& l = bank_.plan().layout;
+  const BankLayout& l = bank_->layout();
   const auto rows = static_cast<std::int64_t>(images_.size());
   const auto make = [&](at::Device device) {
     const auto options = at::TensorOptions().device(device).pinned_memory(device != device_);
@@ -39,7 +47,7 @@ void BankViews::make_buffers() {
                                         : at::Tensor()};
   };
   std::tie(tokens_, class_tokens_) = make(device_);
-  if (bank_.plan().home == BankHome::kDevice) return;
+  if (is_on_gpu()) return;
   std::tie(host_tokens_, host_class_tokens_) =
       device_.is_cpu() ? std::pair{tokens_, class_tokens_} : make(at::kCPU);
 }
@@ -48,7 +56,7 @@ void BankViews::draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* i
   const std::size_t batch = sampler_.batch_size();
   for (std::size_t i = 0; i < batch; ++i) {
     const std::uint64_t position = step * batch + i;
-    const auto [one, other] = draw_two_views(seed_, epoch_, position, bank_.plan().layout.views);
+    const auto [one, other] = draw_two_views(seed_, epoch_, position, bank_->layout().views);
     slots[i] = one;
     slots[batch + i] = other;
     images[i] = images[batch + i] = static_cast<std::int64_t>(sampler_.draw(epoch_, position));
@@ -56,11 +64,11 @@ void BankViews::draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* i
 }
 
 void BankViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
-  bank_.prepare(epoch);
+  bank_ = &prepare_(epoch);
   make_buffers();
   epoch_ = epoch;
   step_ = first_step;
-  if (bank_.plan().home != BankHome::kDevice) return;
+  if (!is_on_gpu()) return;
   // All at once, so that no step waits for numbers on their way to the device.
   const std::size_t steps = sampler_.batches_per_epoch();
   at::Tensor rows = at::empty(
@@ -69,13 +77,13 @@ void BankViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
     draw_rows(step, slots_.data(), images_.data());
     std::int64_t* out = rows.data_ptr<std::int64_t>() + step * images_.size();
     for (std::size_t i = 0; i < images_.size(); ++i)
-      out[i] = slots_[i] * bank_.plan().layout.images + images_[i];
+      out[i] = slots_[i] * bank_->layout().images + images_[i];
   }
   rows_ = rows.to(device_);
 }
 
 void BankViews::gather_on_cpu(std::size_t step) {
-  const BankStore& store = bank_.store();
+  const BankStore& store = *bank_;
   const BankLayout& l = store.layout();
   std::vector<const std::byte*> tokens, class_tokens;
   for (std::int64_t view = 0; view < l.views; ++view) {
@@ -115,9 +123,9 @@ TrunkTokens BankViews::next() {
   if (rows_.defined()) {
     const at::Tensor rows = rows_[static_cast<std::int64_t>(step)];
     at::Tensor flat = tokens_.view({tokens_.size(0), -1});
-    at::index_select_out(flat, bank_.store().all_tokens(), 0, rows);
+    at::index_select_out(flat, bank_->all_tokens(), 0, rows);
     if (class_tokens_.defined())
-      at::index_select_out(class_tokens_, bank_.store().all_class_tokens(), 0, rows);
+      at::index_select_out(class_tokens_, bank_->all_class_tokens(), 0, rows);
   } else {
     gather_on_cpu(step);
     if (!device_.is_cpu()) {

@@ -1,6 +1,8 @@
 // Training's views out of a token bank: no pixels and no trunk, only rows to be gathered.
 #pragma once
 
+#include <functional>
+
 #include "protogcd/engine/token_bank.h"
 #include "protogcd/engine/view_source.h"
 
@@ -13,7 +15,11 @@ std::pair<std::int64_t, std::int64_t> draw_two_views(std::uint64_t seed, std::ui
 
 class BankViews : public ViewSource {
  public:
+  /// Hands out the bank as it is to be in this epoch.
+  using Prepare = std::function<const BankStore&(std::uint32_t epoch)>;
+
   /// All references must outlive it. Tokens are handed out on `device`.
+  BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device);
   BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device);
 
   /// Computes what the bank misses for this epoch.
@@ -22,11 +28,13 @@ class BankViews : public ViewSource {
   TrunkTokens next() override;
 
  private:
+  bool is_on_gpu() const { return bank_->tokens(0).is_cuda(); }
   void make_buffers();
   void draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const;
   void gather_on_cpu(std::size_t step);
 
-  TokenBank& bank_;
+  Prepare prepare_;
+  const BankStore* bank_ = nullptr;
   const Sampler& sampler_;
   std::uint64_t seed_;
   at::Device device_;

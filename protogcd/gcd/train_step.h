@@ -1,6 +1,8 @@
 // One step of training: tokens to features, loss, gradients, update.
 #pragma once
 
+#include <functional>
+
 #include "protogcd/engine/trained_blocks.h"
 #include "protogcd/gcd/communicator.h"
 #include "protogcd/gcd/objective.h"
@@ -25,6 +27,11 @@ class TrainStep {
   /// tokens of 2B rows: view 1 of every image, then view 2. Returns the losses before the update.
   /// Nothing is read back from the device.
   LossTerms run(const TrunkTokens& tokens, const StepBatch& batch, const StepSchedule& schedule);
+
+  /// A step with another loss, a scalar: for benchmarks and tests. Returns it.
+  at::Tensor run_with(const TrunkTokens& tokens,
+                      const std::function<at::Tensor(const HeadOutput&)>& loss,
+                      const at::Tensor& rate);
 
   FlatParameters& parameters() { return parameters_; }
   Sgd& optimiser() { return optimiser_; }

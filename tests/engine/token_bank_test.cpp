@@ -260,6 +260,9 @@ TEST(TokenBank, ATornJournalPromisesOnlyItsWholeLines) {
   bank.prepare(0);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               AllOf(HasSubstr("37 of 42 views are there"), Not(HasSubstr("damaged"))));
+  TokenBank good = work.bank({.views = 2, .home = BankHome::kHost});
+  good.prepare(0);
+  EXPECT_TRUE(equal(bank.store(), good.store()));
 }
 
 TEST(TokenBank, ViewsAreLeftOutToFit) {
