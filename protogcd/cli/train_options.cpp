@@ -83,6 +83,41 @@ void declare_training(OptionTable& table, TrainVerbOptions& options) {
       .at_least(0);
 }
 
+void declare_views(OptionTable& table, TrainVerbOptions& options) {
+  BankOptions& bank = options.train.bank;
+  table
+      .add("views", &options.views,
+           "fresh: new crops for every draw; bank: of a few kept for every image, far faster")
+      .one_of({"fresh", "bank"});
+  table.add("bank_views", &bank.views, "views of every image in the token bank")
+      .at_least(2)
+      .at_most(64);
+  table
+      .add("bank_home", &options.bank_home,
+           "where the bank lies; auto: the first of these that has room")
+      .one_of({"auto", "device", "host", "file"});
+  table
+      .add("bank_dir", &bank.folder,
+           "of a bank in files, which outlasts the run; RUN/bank if not given")
+      .value_name("DIR");
+  table.add("bank_max", &bank.max_gb, "GB that the bank may take: views are left out to fit")
+      .above(0);
+  table
+      .add("bank_refresh", &bank.refresh,
+           "redraw one view of every image every so many epochs; 0: never")
+      .at_least(0)
+      .at_most(1'000'000);
+}
+
+void apply_views(TrainVerbOptions& options) {
+  options.train.use_bank = options.views == "bank";
+  const std::string& home = options.bank_home;
+  options.train.bank.home = home == "device" ? BankHome::kDevice
+                            : home == "host" ? BankHome::kHost
+                            : home == "file" ? BankHome::kFile
+                                             : BankHome::kAuto;
+}
+
 /// `--preset paper` moves the defaults; what a flag or file says stays.
 void apply_preset(TrainVerbOptions& options, OptionTable& table) {
   options.train.schedule.ramp_epochs =
@@ -177,8 +212,9 @@ nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backb
 
 void make_paths_absolute(TrainVerbOptions& options) {
   DataOptions& data = options.data;
-  for (auto* path : {&data.root, &data.labelled, &data.unlabelled, &data.manifest, &data.images,
-                     &data.truth, &options.train.prior, &options.backbone.weights_dir}) {
+  for (auto* path :
+       {&data.root, &data.labelled, &data.unlabelled, &data.manifest, &data.images, &data.truth,
+        &options.train.prior, &options.backbone.weights_dir, &options.train.bank.folder}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
   }
   if (std::filesystem::exists(options.backbone.backbone)) {
@@ -193,6 +229,7 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
   declare_data_options(table, options.data);
   declare_backbone_options(table, options.backbone);
   declare_training(table, options);
+  declare_views(table, options);
   TrainOptions& train = options.train;
   table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
       .at_least(1)
@@ -216,6 +253,7 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
 
 void resolve_train_options(TrainVerbOptions& options, OptionTable& table) {
   apply_preset(options, table);
+  apply_views(options);
   make_paths_absolute(options);
   options.train.config = table.to_toml();
 }

@@ -7,8 +7,10 @@
 namespace protogcd::cli {
 namespace {
 
-Action declare(OptionTable& table) {
+/// The verbs differ in where views come from if nothing is said: as the paper, or fast.
+Action declare_with(const char* views, OptionTable& table) {
   auto options = std::make_shared<TrainVerbOptions>();
+  options->views = views;
   declare_train_options(table, *options);
   return [options, &table](Session& session) {
     resolve_train_options(*options, table);
@@ -24,7 +26,7 @@ Verb train_verb() {
           .example =
               "protogcd train --config configs/cub.toml --root data/CUB_200_2011 --backbone "
               "dino-vitb16 --out runs/cub",
-          .declare = declare};
+          .declare = [](OptionTable& table) { return declare_with("fresh", table); }};
 }
 
 Verb discover_verb() {
@@ -33,7 +35,7 @@ Verb discover_verb() {
           .example =
               "protogcd discover --labelled known --unlabelled all --k 30 --backbone "
               "dino-vitb16 --out run",
-          .declare = declare};
+          .declare = [](OptionTable& table) { return declare_with("bank", table); }};
 }
 
 }  // namespace protogcd::cli

@@ -21,6 +21,7 @@ std::vector<Verb> all_verbs() {
       weights_convert_verb(),
       bench_backbone_verb(),
       bench_embed_verb(),
+      bench_train_verb(),
 #endif
       bench_images_verb(),
       info_verb(),

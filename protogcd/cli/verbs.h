@@ -13,6 +13,7 @@ std::vector<Verb> all_verbs();
 Verb bench_backbone_verb();
 Verb bench_embed_verb();
 Verb bench_images_verb();
+Verb bench_train_verb();
 Verb completion_verb();
 Verb datasets_info_verb();
 Verb datasets_list_verb();

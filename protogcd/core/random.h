@@ -26,6 +26,8 @@ enum class RandomPurpose : std::uint8_t {
   kClustering = 5,
   kCorruption = 6,
   kShuffle = 7,
+  kBankView = 8,  ///< crop and flip of a view in the token bank
+  kBankPair = 9,  ///< which two views of the bank a draw takes
 };
 
 /// Where a stream stands (design: seed, purpose, epoch, position of the draw in the epoch, view).

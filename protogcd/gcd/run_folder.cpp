@@ -25,7 +25,7 @@ constexpr const char* kLockFile = ".lock";
 bool is_of_a_run(const std::string& name) {
   for (const char* known :
        {kLockFile, "config.toml", "run.json", "metrics.jsonl", "predictions.csv", "result.json",
-        "skipped.csv", "model", "checkpoints", "report.html"}) {
+        "skipped.csv", "model", "checkpoints", "bank", "report.html"}) {
     if (name == known) return true;
   }
   return name.starts_with("events.out.tfevents") || name.starts_with("embeddings.");
@@ -40,7 +40,8 @@ void empty_run(const fs::path& path) {
     }
   }
   for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.path().filename() == kLockFile) continue;
+    // A token bank is costly, and knows by itself what of it still holds.
+    if (entry.path().filename() == kLockFile || entry.path().filename() == "bank") continue;
     if (entry.is_directory() && !entry.is_symlink()) {
       remove_folder(entry.path());
     } else {

@@ -23,19 +23,32 @@ TrainStep::TrainStep(TrainedBlocks& blocks, Head& head, const Objective& objecti
 
 LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
                          const StepSchedule& schedule) {
-  const BufferPool::Scope scope(buffers_);
-  parameters_.zero_gradient();
-  LossTerms terms =
-      objective_(head_.forward(blocks_.forward(tokens)), batch, schedule.hard_count, communicator_);
-  terms.total.backward();
-  at::Tensor gradient = parameters_.gradient();
-  communicator_.all_reduce(gradient);
-  optimiser_.step(schedule.rate);
+  LossTerms terms;
+  run_with(
+      tokens,
+      [&](const HeadOutput& output) {
+        terms = objective_(output, batch, schedule.hard_count, communicator_);
+        return terms.total;
+      },
+      schedule.rate);
   for (at::Tensor* term : {&terms.total, &terms.sup, &terms.dapl, &terms.entropy, &terms.separation,
                            &terms.unsup_con, &terms.sup_con}) {
     *term = term->detach();
   }
   return terms;
+}
+
+at::Tensor TrainStep::run_with(const TrunkTokens& tokens,
+                               const std::function<at::Tensor(const HeadOutput&)>& loss,
+                               const at::Tensor& rate) {
+  const BufferPool::Scope scope(buffers_);
+  parameters_.zero_gradient();
+  const at::Tensor total = loss(head_.forward(blocks_.forward(tokens)));
+  total.backward();
+  at::Tensor gradient = parameters_.gradient();
+  communicator_.all_reduce(gradient);
+  optimiser_.step(rate);
+  return total.detach();
 }
 
 }  // namespace protogcd

@@ -1,6 +1,8 @@
 // One step of training: tokens to features, loss, gradients, update.
 #pragma once
 
+#include <functional>
+
 #include "protogcd/engine/buffer_pool.h"
 #include "protogcd/engine/trained_blocks.h"
 #include "protogcd/gcd/communicator.h"
@@ -27,6 +29,11 @@ class TrainStep {
   /// Nothing is read back from the device, and after the first steps no memory is taken for tensors
   /// (on CUDA libtorch sees to that).
   LossTerms run(const TrunkTokens& tokens, const StepBatch& batch, const StepSchedule& schedule);
+
+  /// A step with another loss, a scalar: for benchmarks and tests. Returns it.
+  at::Tensor run_with(const TrunkTokens& tokens,
+                      const std::function<at::Tensor(const HeadOutput&)>& loss,
+                      const at::Tensor& rate);
 
   FlatParameters& parameters() { return parameters_; }
   Sgd& optimiser() { return optimiser_; }

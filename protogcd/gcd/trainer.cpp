@@ -15,6 +15,7 @@
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
+#include "protogcd/engine/bank_views.h"
 #include "protogcd/engine/view_source.h"
 #include "protogcd/gcd/checkpoint.h"
 #include "protogcd/gcd/run_folder.h"
@@ -87,6 +88,7 @@ ModelInfo model_info(const Backbone& backbone, const Dataset& dataset,
 /// Everything a run's numbers depend on; the names are for people.
 std::map<std::string, std::string> identity_of(const TrainOptions& o, const ModelInfo& info,
                                                const TrainingSet& set, const Placement& placement,
+                                               const std::optional<BankPlan>& bank,
                                                std::uint64_t seed) {
   const ObjectiveOptions& w = o.objective;
   return {
@@ -114,6 +116,9 @@ std::map<std::string, std::string> identity_of(const TrainOptions& o, const Mode
                    o.prior.empty() ? "uniform" : sha256_file(o.prior))},
       {"model", fmt::format("head {} {} {}, blocks from {}", info.head.hidden, info.head.projection,
                             info.head.wide_projection, info.first_trained_block)},
+      {"choice of views",
+       bank ? fmt::format("bank of {}, redrawn every {}", bank->layout.views, bank->refresh)
+            : "fresh"},
       {"dtype", std::string(element_name(element_type_of(placement.frozen)))}};
 }
 
@@ -153,15 +158,23 @@ class Trainer {
         step_(model_.blocks(), model_.head(), objective_, options.sgd, alone_),
         sampler_(set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled), context.seed,
                  static_cast<std::size_t>(options.batch)),
+        bank_plan_(plan_of_bank(backbone.config)),
         checkpoints_(folder_.checkpoints(),
-                     identity_of(options, info_, set_, placement_, context.seed)) {
+                     identity_of(options, info_, set_, placement_, bank_plan_, context.seed)) {
     loader_.cache = &set_.cache();
-    const std::uint64_t tokens_bytes =
-        placement_.device.is_cuda() ? free_memory(placement_.device) / 3 : cache_bytes_ / 2;
+    const std::uint64_t bank_bytes =
+        bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
+    const std::uint64_t tokens_bytes = placement_.device.is_cuda()
+                                           ? (free_memory(placement_.device) - bank_bytes) / 3
+                                           : cache_bytes_ / 2;
     unlabelled_.emplace(set_.sources(), sources_of(set_.of(SampleSet::kUnlabelled)), model_.trunk(),
                         loader_, tokens_bytes);
     test_.emplace(set_.sources(), sources_of(set_.of(SampleSet::kTest)), model_.trunk(), loader_,
                   tokens_bytes);
+    if (bank_plan_) {
+      make_bank();
+      return;
+    }
     views_ = std::make_unique<FreshViews>(set_.sources(), sources_of(set_.train()), sampler_,
                                           model_.trunk(), loader_, placement_.trunk_batch(),
                                           context.seed);
@@ -180,6 +193,8 @@ class Trainer {
     return free_memory(at::kCPU) / 2;
   }
 
+  std::optional<BankPlan> plan_of_bank(const VitConfig& config) const;
+  void make_bank();
   void begin();
   void say_plan() const;
   void run_epoch(Progress& progress);
@@ -208,8 +223,10 @@ class Trainer {
   Objective objective_;
   TrainStep step_;
   Sampler sampler_;
+  std::optional<BankPlan> bank_plan_;
   CheckpointStore checkpoints_;
   std::optional<EvaluationTokens> unlabelled_, test_;
+  std::unique_ptr<TokenBank> bank_;
   std::unique_ptr<ViewSource> views_;
   std::optional<EventFile> events_;
 
@@ -218,6 +235,39 @@ class Trainer {
   Clock::time_point last_checkpoint_ = Clock::now();
   Predictions predictions_;  ///< of the unlabelled images, by the latest evaluation
 };
+
+std::optional<BankPlan> Trainer::plan_of_bank(const VitConfig& config) const {
+  if (!options_.use_bank) return std::nullopt;
+  BankOptions bank = options_.bank;
+  if (bank.folder.empty()) bank.folder = folder_.path() / "bank";
+  BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
+                    .tokens = config.token_count(info_.preprocessing.size),
+                    .width = config.width,
+                    .type = placement_.frozen,
+                    .with_class_token = info_.first_trained_block + 1 == config.depth};
+  return plan_bank(bank, layout, placement_.device);
+}
+
+/// The tokens are computed when the first epoch begins: stopped before, the run can go on.
+void Trainer::make_bank() {
+  const BankPlan& plan = *bank_plan_;
+  if (plan.layout.views < plan.views_asked) {
+    context_.log.warning(fmt::format(
+        "--bank-max: {} views instead of {}, {}", plan.layout.views, plan.views_asked,
+        plan.exceeds_limit
+            ? fmt::format("the least there can be; they take {}", human_bytes(plan.layout.bytes()))
+            : "as more do not fit"));
+  }
+  if (options_.overwrite && plan.home != BankHome::kFile) remove_folder(folder_.path() / "bank");
+  const auto identity = identity_of(options_, info_, set_, placement_, bank_plan_, context_.seed);
+  const std::map<std::string, std::string> depends_on = {
+      {"backbone", fmt::format("{}, {} heads, blocks before {}", info_.backbone_sha256,
+                               info_.backbone_heads, info_.first_trained_block)},
+      {"preprocessing", identity.at("preprocessing")}};
+  bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()),
+                                      model_.trunk(), loader_, depends_on, context_);
+  views_ = std::make_unique<BankViews>(*bank_, sampler_, context_.seed, placement_.device);
+}
 
 /// The folder's first files, or the state of the run that is resumed.
 void Trainer::begin() {
@@ -407,6 +457,8 @@ TrainSummary Trainer::run() {
   const auto start = Clock::now();
   begin();
   say_plan();
+  if (bank_ && state_.epoch < options_.schedule.epochs)
+    bank_->prepare(static_cast<std::uint32_t>(state_.epoch));
   const auto steps = static_cast<std::int64_t>(sampler_.batches_per_epoch());
   {
     const std::int64_t done = state_.epoch * steps + state_.step;

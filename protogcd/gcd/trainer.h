@@ -9,6 +9,7 @@
 #include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/context.h"
 #include "protogcd/data/sample.h"
+#include "protogcd/engine/token_bank.h"
 #include "protogcd/gcd/evaluation.h"
 #include "protogcd/gcd/objective.h"
 #include "protogcd/gcd/schedule.h"
@@ -32,6 +33,9 @@ struct TrainOptions {
   std::int64_t head_hidden = 2048, projection = 256, wide_projection = 0;
   std::optional<std::int64_t> grad_from_block;  ///< the first block trained; nothing: the last one
   std::filesystem::path prior;                  ///< class,share; empty: uniform
+
+  bool use_bank = false;  ///< views from a token bank; else new crops for every draw
+  BankOptions bank;       ///< its folder, if empty: RUN/bank
 
   std::int64_t eval_every = 5;     ///< epochs between evaluations; the last epoch always has one
   double checkpoint_seconds = 60;  ///< at least so long between checkpoints; 0: after every step

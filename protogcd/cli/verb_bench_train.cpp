@@ -1,0 +1,400 @@
+// `protogcd bench train`: a training step on a token bank, beside the same step without one, eager
+// PyTorch and the machine's matrix product, all in one call.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/cli/python_process.h"
+#include "protogcd/cli/torch_step_script.h"
+#include "protogcd/cli/verbs.h"
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/text.h"
+#include "protogcd/engine/bank_views.h"
+#include "protogcd/engine/placement.h"
+#include "protogcd/engine/tail.h"
+#include "protogcd/gcd/train_step.h"
+#include "protogcd/nn/device.h"
+#include "protogcd/nn/random_state.h"
+
+namespace protogcd::cli {
+namespace {
+
+struct Options {
+  std::string backbone = "dino-vits16";
+  std::int64_t batch = 128, classes = 100, images = 1024;
+  std::int64_t runs = 5, steps = 5;
+  bool full = true;
+  std::string python;
+  std::filesystem::path csv;
+  bool overwrite = false;
+};
+
+/// The last block as it is written in textbooks: every token, through autograd.
+class FullBlock : public TrainedBlocks {
+ public:
+  FullBlock(const Vit& vit, at::ScalarType type, at::Device device)
+      : type_(type), vit_(vit), last_(vit.config().depth - 1) {
+    VitWeights kept;
+    kept.blocks.resize(vit.weights().blocks.size());
+    kept.blocks.back() = copied(vit.weights().blocks.back(), type, device);
+    kept.norm = copied(vit.weights().norm, type, device);
+    vit_.weights() = std::move(kept);
+  }
+
+  at::Tensor forward(const TrunkTokens& tokens) const override {
+    return vit_.final_norm(vit_.block(last_, tokens.raw.to(type_))).select(1, 0);
+  }
+  std::map<std::string, at::Tensor> named_parameters() const override {
+    return named_tensors(vit_.weights().blocks.back(), vit_.config(), last_);
+  }
+
+ private:
+  at::ScalarType type_;
+  Vit vit_;
+  std::int64_t last_;
+};
+
+/// The trunk of a model hands out raw tokens where more than its last block is trained: here, of a
+/// model that is one block deeper.
+Trunk raw_trunk(VitConfig config, at::ScalarType type, at::Device device) {
+  const std::int64_t blocks = config.depth - 1;
+  ++config.depth;
+  return {Vit(config, random_vit_state(config, at::kFloat, 0.02)), type, device, blocks};
+}
+
+/// Operations of the tail and head, forward and backward, a multiplication and an addition counted
+/// as two. A dense layer has three products: forward, of its input's gradient, of its weight's.
+/// Tokens are constant: their two products have two more.
+double step_operations(const VitConfig& config, const HeadShape& head, std::int64_t rows,
+                       std::int64_t tokens) {
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const double width = number(config.width);
+  const double mlp = number(config.hidden) * (config.gated_mlp ? 3 : 2);
+  const double block = 4 * width * width + width * mlp;
+  const double projection = number(head.hidden) * (width + number(head.hidden + head.projection)) +
+                            width * number(head.classes);
+  const double attention = 4 * number(config.heads * tokens) * width;
+  return 2 * number(rows) * (3 * (block + projection) + attention);
+}
+
+struct Spread {
+  double median = 0, low = 0, high = 0;
+};
+
+Spread spread_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return {values[values.size() / 2], values.front(), values.back()};
+}
+
+class Benchmark {
+ public:
+  Benchmark(const Options& options, Session& session);
+  void run();
+  std::vector<std::vector<std::string>> rows() const;
+
+ private:
+  struct Measured {
+    std::string name;
+    std::function<double()> milliseconds;  ///< of one step
+    std::vector<double> values = {};
+    double operations = 0;
+  };
+
+  /// Mean over `count` calls; the result is read back so that a device has finished.
+  template <class Function>
+  static double time(std::int64_t count, const Function& function) {
+    const auto start = std::chrono::steady_clock::now();
+    at::Tensor result;
+    for (std::int64_t i = 0; i < count; ++i) result = function();
+    result.flatten().slice(0, 0, 1).to(at::kCPU);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    return took.count() / static_cast<double>(count);
+  }
+
+  void add_bank_step();
+  void add_parts();
+  void add_full_step();
+  void add_python_step();
+  TrunkTokens next_tokens();
+  at::Tensor pulled(const HeadOutput& output) const;
+
+  const Options& options_;
+  Session& session_;
+  Placement placement_;
+  VitConfig config_;
+  std::int64_t size_, tokens_;
+  HeadShape shape_;
+  Vit vit_;
+  SingleProcess alone_;
+  Objective objective_;
+  std::unique_ptr<TrainedBlocks> tail_, full_;
+  std::unique_ptr<Head> head_, full_head_;
+  std::unique_ptr<TrainStep> step_, full_step_;
+  std::unique_ptr<BankStore> bank_;
+  Sampler sampler_;
+  std::unique_ptr<BankViews> views_;
+  std::size_t left_ = 0;  ///< steps of the epoch
+  std::uint32_t epoch_ = 0;
+  std::optional<Trunk> trunk_;
+  std::unique_ptr<PythonProcess> python_;
+  StepBatch batch_;
+  StepSchedule schedule_;
+  std::vector<Measured> measured_;
+  std::vector<double> roofs_;
+};
+
+VitConfig config_of(const std::string& name) {
+  if (const VitPreset* preset = find_vit_preset(name)) return preset->config;
+  throw UsageError(fmt::format("--backbone: '{}' is no preset", name),
+                   "speed does not depend on weights: name the preset of the model");
+}
+
+Benchmark::Benchmark(const Options& options, Session& session)
+    : options_(options),
+      session_(session),
+      placement_(place(session.context)),
+      config_(config_of(options.backbone)),
+      size_(config_.grid * config_.patch),
+      tokens_(config_.token_count(size_)),
+      shape_{.width = config_.width, .classes = options.classes},
+      vit_(config_, random_vit_state(config_, at::kFloat, 0.02)),
+      objective_({}, options.classes, {}, placement_.trained, placement_.device),
+      sampler_(static_cast<std::size_t>(options.images / 2),
+               static_cast<std::size_t>(options.images - options.images / 2), 0,
+               static_cast<std::size_t>(options.batch)) {
+  const auto on_device = at::device(placement_.device);
+  const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
+  batch_ = {.labels = at::arange(batch, on_device.dtype(at::kLong)) % shape_.classes,
+            .labelled = (at::arange(batch, on_device.dtype(at::kLong)) % 2).to(placement_.trained),
+            .hard = {}};
+  schedule_ = {.rate = at::scalar_tensor(0.01, on_device.dtype(placement_.trained)),
+               .hard_count = at::scalar_tensor(batch / 2, on_device.dtype(at::kLong))};
+  add_bank_step();
+  add_parts();
+  if (options.full) add_full_step();
+  if (!options.python.empty()) add_python_step();
+}
+
+TrunkTokens Benchmark::next_tokens() {
+  if (left_ == 0) {
+    views_->start_epoch(epoch_++, 0);
+    left_ = sampler_.batches_per_epoch();
+  }
+  --left_;
+  return views_->next();
+}
+
+void Benchmark::add_bank_step() {
+  const BankLayout layout{.views = 2,
+                          .images = options_.images,
+                          .tokens = tokens_,
+                          .width = config_.width,
+                          .type = placement_.frozen,
+                          .block = options_.images};
+  bank_ = make_memory_bank(layout, placement_.device);
+  for (std::int64_t view = 0; view < layout.views; ++view) {
+    bank_->tokens(view).normal_();
+    bank_->class_tokens(view).normal_();
+  }
+  views_ = std::make_unique<BankViews>([this](std::uint32_t) -> const BankStore& { return *bank_; },
+                                       sampler_, 0, placement_.device);
+  tail_ = make_trained_blocks(vit_, config_.depth - 1, placement_.trained, placement_.device);
+  head_ = std::make_unique<Head>(shape_, 0, placement_.trained, placement_.device);
+  step_ = std::make_unique<TrainStep>(*tail_, *head_, objective_, SgdOptions{}, alone_);
+  measured_.push_back({"bank", [this] {
+                         return time(options_.steps, [&] {
+                           return step_->run(next_tokens(), batch_, schedule_).total;
+                         });
+                       }});
+}
+
+/// A loss that pulls at every output of the head alike: backward then costs what tail and head do.
+at::Tensor Benchmark::pulled(const HeadOutput& output) const {
+  return output.projections.sum() + output.cosines.sum();
+}
+
+/// Where the time of a bank step goes.
+void Benchmark::add_parts() {
+  measured_.push_back({"bank: gather", [this] {
+                         return time(options_.steps, [&] { return next_tokens().class_token; });
+                       }});
+  measured_.push_back({"bank: tail, head, optimiser",
+                       [this] {
+                         const TrunkTokens tokens = next_tokens();
+                         return time(options_.steps, [&] {
+                           return step_->run_with(
+                               tokens, [&](const HeadOutput& output) { return pulled(output); },
+                               schedule_.rate);
+                         });
+                       },
+                       {},
+                       step_operations(config_, shape_, 2 * options_.batch, tokens_)});
+  measured_.push_back({"bank: tail, head, forward", [this] {
+                         const TrunkTokens tokens = next_tokens();
+                         return time(options_.steps, [&] {
+                           return head_->forward(tail_->forward(tokens)).cosines;
+                         });
+                       }});
+  measured_.push_back({"bank: optimiser", [this] {
+                         return time(options_.steps, [&] {
+                           step_->optimiser().step(schedule_.rate);
+                           return step_->parameters().values();
+                         });
+                       }});
+}
+
+void Benchmark::add_full_step() {
+  trunk_.emplace(raw_trunk(config_, placement_.frozen, placement_.device));
+  full_ = std::make_unique<FullBlock>(vit_, placement_.trained, placement_.device);
+  full_head_ = std::make_unique<Head>(shape_, 0, placement_.trained, placement_.device);
+  full_step_ = std::make_unique<TrainStep>(*full_, *full_head_, objective_, SgdOptions{}, alone_);
+  const at::Tensor images =
+      at::randn({2 * options_.batch, 3, size_, size_}, at::device(placement_.device));
+  measured_.push_back({"full", [this, images] {
+                         return time(1, [&] {
+                           const TrunkTokens tokens =
+                               run_in_batches(*trunk_, images, placement_.trunk_batch());
+                           return full_step_->run(tokens, batch_, schedule_).total;
+                         });
+                       }});
+}
+
+void Benchmark::add_python_step() {
+  const auto text = [](std::int64_t value) { return std::to_string(value); };
+  python_ = std::make_unique<PythonProcess>(
+      options_.python, kTorchStepScript,
+      std::vector<std::string>{
+          "--width",   text(config_.width),
+          "--heads",   text(config_.heads),
+          "--hidden",  text(config_.hidden),
+          "--tokens",  text(tokens_),
+          "--batch",   text(options_.batch),
+          "--classes", text(options_.classes),
+          "--images",  text(options_.images),
+          "--threads", std::to_string(session_.context.threads),
+          "--device",  placement_.device.is_cuda() ? "cuda" : "cpu",
+          "--dtype",   std::string(element_name(element_type_of(placement_.frozen)))},
+      "torch");
+  if (!python_->read_line().starts_with("ready"))
+    throw UsageError(fmt::format("--python: '{}' cannot run a PyTorch step", options_.python));
+  measured_.push_back(
+      {"torch", [this] {
+         return parse_real(python_->ask(placement_.device.is_cuda() ? "5" : "1")).value();
+       }});
+}
+
+void Benchmark::run() {
+  const std::int64_t side = placement_.device.is_cuda() ? 8192 : 2048;
+  const auto options = at::device(placement_.device).dtype(placement_.trained);
+  const at::Tensor left = at::randn({side, side}, options),
+                   right = at::randn({side, side}, options);
+  const auto roof = [&] { return time(1, [&] { return at::matmul(left, right); }); };
+  Progress progress("bench", static_cast<std::uint64_t>(options_.runs) + 1, "rounds",
+                    session_.context.progress());
+  for (std::int64_t i = -1; i < options_.runs; ++i) {  // the first round warms up
+    for (Measured& measured : measured_) {  // interleaved: a busy machine slows all alike
+      const double before = roof(), value = measured.milliseconds();
+      if (i < 0) continue;
+      roofs_.push_back(before);
+      measured.values.push_back(value);
+    }
+    progress.add();
+  }
+}
+
+const std::vector<std::string> kColumns = {
+    "step",   "backbone", "device", "dtype",       "threads", "batch",     "milliseconds",
+    "lowest", "highest",  "gflops", "roof_gflops", "share",   "times_bank"};
+
+std::vector<std::vector<std::string>> Benchmark::rows() const {
+  const double side = placement_.device.is_cuda() ? 8192 : 2048;
+  const double roof = 2 * side * side * side / spread_of(roofs_).median / 1e6;
+  const double bank = spread_of(measured_[0].values).median;
+  std::vector<std::vector<std::string>> table;
+  for (const Measured& measured : measured_) {
+    const Spread spread = spread_of(measured.values);
+    const double rate = measured.operations / spread.median / 1e6;
+    table.push_back(
+        {measured.name, options_.backbone, resolve_device(session_.context.device).name(),
+         std::string(element_name(element_type_of(placement_.frozen))),
+         std::to_string(session_.context.threads), std::to_string(options_.batch),
+         fmt::format("{:.2f}", spread.median), fmt::format("{:.2f}", spread.low),
+         fmt::format("{:.2f}", spread.high),
+         measured.operations > 0 ? fmt::format("{:.1f}", rate) : "", fmt::format("{:.1f}", roof),
+         measured.operations > 0 ? fmt::format("{:.3f}", rate / roof) : "",
+         fmt::format("{:.2f}", spread.median / bank)});
+  }
+  return table;
+}
+
+void bench_train(const Options& options, Session& session) {
+  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "--csv");
+  set_compute_threads(session.context.threads);
+  Benchmark benchmark(options, session);
+  benchmark.run();
+  const auto rows = benchmark.rows();
+  if (!options.csv.empty()) {
+    CsvWriter writer(options.csv, kColumns);
+    for (const auto& row : rows) writer.row(row);
+    writer.commit();
+  }
+  if (session.json()) {
+    nlohmann::json results = nlohmann::json::array();
+    for (const auto& row : rows) {
+      nlohmann::json object;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const auto value = parse_real(row[i]);
+        if (!row[i].empty())
+          object[kColumns[i]] = value ? nlohmann::json(*value) : nlohmann::json(row[i]);
+      }
+      results.push_back(object);
+    }
+    session.print_json({{"results", results}});
+    return;
+  }
+  fmt::print("{}\n", join(kColumns, ","));
+  for (auto row : rows) {
+    row[0] = fmt::format("\"{}\"", row[0]);
+    fmt::print("{}\n", join(row, ","));
+  }
+}
+
+}  // namespace
+
+Verb bench_train_verb() {
+  return {
+      .name = "bench train",
+      .summary = "milliseconds of a training step: on a token bank, without one, and in PyTorch",
+      .example = "protogcd bench train --python python3 --csv train.csv",
+      .declare = [](OptionTable& table) -> Action {
+        auto options = std::make_shared<Options>();
+        table.add("backbone", &options->backbone, "a preset; weights are random")
+            .value_name("NAME");
+        table.add("batch", &options->batch, "images a step, two views each")
+            .at_least(2)
+            .at_most(65536);
+        table.add("k", &options->classes, "number of classes").at_least(1);
+        table.add("images", &options->images, "images in the bank").at_least(2);
+        table.add("runs", &options->runs, "timed rounds").at_least(1).at_most(1000);
+        table.add("steps", &options->steps, "bank steps in a round").at_least(1).at_most(1000);
+        table.add("full", &options->full,
+                  "also the step without a bank: the trunk, and the whole last block");
+        table
+            .add("python", &options->python,
+                 "also a bank step in eager PyTorch, by this interpreter")
+            .value_name("PATH");
+        table.add("csv", &options->csv, "also write the table to this file").value_name("FILE.csv");
+        table.add("overwrite", &options->overwrite, "replace the file");
+        return [options](Session& session) { bench_train(*options, session); };
+      }};
+}
+
+}  // namespace protogcd::cli

@@ -1,0 +1,140 @@
+#include "protogcd/engine/bank_views.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cstring>
+
+#include "protogcd/core/error.h"
+
+namespace protogcd {
+
+std::pair<std::int64_t, std::int64_t> draw_two_views(std::uint64_t seed, std::uint32_t epoch,
+                                                     std::uint64_t position, std::int64_t views) {
+  RandomStream stream(
+      {.seed = seed, .purpose = RandomPurpose::kBankPair, .epoch = epoch, .position = position});
+  const auto count = static_cast<std::uint64_t>(views);
+  const auto one = static_cast<std::int64_t>(stream.below(count));
+  const auto other = static_cast<std::int64_t>(stream.below(count - 1));
+  return {one, other < one ? other : other + 1};
+}
+
+BankViews::BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device)
+    : BankViews(
+          [&bank](std::uint32_t epoch) -> const BankStore& {
+            bank.prepare(epoch);
+            return bank.store();
+          },
+          sampler, seed, device) {}
+
+BankViews::BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device)
+    : prepare_(std::move(prepare)),
+      sampler_(sampler),
+      seed_(seed),
+      device_(device),
+      slots_(2 * sampler.batch_size()),
+      images_(2 * sampler.batch_size()) {}
+
+void BankViews::make_buffers() {
+  if (tokens_.defined()) return;
+  const BankLayout& l = bank_->layout();
+  const auto rows = static_cast<std::int64_t>(images_.size());
+  const auto make = [&](at::Device device) {
+    const auto options = at::TensorOptions().device(device).pinned_memory(device != device_);
+    return std::pair{at::empty({rows, l.tokens, l.width}, options.dtype(l.type)),
+                     l.with_class_token ? at::empty({rows, l.width}, options.dtype(l.class_type()))
+                                        : at::Tensor()};
+  };
+  std::tie(tokens_, class_tokens_) = make(device_);
+  if (is_on_gpu()) return;
+  std::tie(host_tokens_, host_class_tokens_) =
+      device_.is_cpu() ? std::pair{tokens_, class_tokens_} : make(at::kCPU);
+}
+
+void BankViews::draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const {
+  const std::size_t batch = sampler_.batch_size();
+  for (std::size_t i = 0; i < batch; ++i) {
+    const std::uint64_t position = step * batch + i;
+    const auto [one, other] = draw_two_views(seed_, epoch_, position, bank_->layout().views);
+    slots[i] = one;
+    slots[batch + i] = other;
+    images[i] = images[batch + i] = static_cast<std::int64_t>(sampler_.draw(epoch_, position));
+  }
+}
+
+void BankViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
+  bank_ = &prepare_(epoch);
+  make_buffers();
+  epoch_ = epoch;
+  step_ = first_step;
+  if (!is_on_gpu()) return;
+  // All at once, so that no step waits for numbers on their way to the device.
+  const std::size_t steps = sampler_.batches_per_epoch();
+  at::Tensor rows = at::empty(
+      {static_cast<std::int64_t>(steps), static_cast<std::int64_t>(images_.size())}, at::kLong);
+  for (std::size_t step = first_step; step < steps; ++step) {
+    draw_rows(step, slots_.data(), images_.data());
+    std::int64_t* out = rows.data_ptr<std::int64_t>() + step * images_.size();
+    for (std::size_t i = 0; i < images_.size(); ++i)
+      out[i] = slots_[i] * bank_->layout().images + images_[i];
+  }
+  rows_ = rows.to(device_);
+}
+
+void BankViews::gather_on_cpu(std::size_t step) {
+  const BankStore& store = *bank_;
+  const BankLayout& l = store.layout();
+  std::vector<const std::byte*> tokens, class_tokens;
+  for (std::int64_t view = 0; view < l.views; ++view) {
+    tokens.push_back(static_cast<const std::byte*>(store.tokens(view).const_data_ptr()));
+    if (l.with_class_token) {
+      class_tokens.push_back(
+          static_cast<const std::byte*>(store.class_tokens(view).const_data_ptr()));
+    }
+  }
+  draw_rows(step, slots_.data(), images_.data());
+  auto* to = static_cast<std::byte*>(host_tokens_.data_ptr());
+  auto* class_to =
+      l.with_class_token ? static_cast<std::byte*>(host_class_tokens_.data_ptr()) : nullptr;
+  const std::uint64_t bytes = l.token_row_bytes(), class_bytes = l.class_row_bytes();
+  at::parallel_for(
+      0, static_cast<std::int64_t>(images_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+          const auto slot = static_cast<std::size_t>(slots_[i]);
+          const auto image = static_cast<std::uint64_t>(images_[i]);
+          std::memcpy(to + i * bytes, tokens[slot] + image * bytes, bytes);
+          if (class_to == nullptr) continue;
+          std::memcpy(class_to + i * class_bytes, class_tokens[slot] + image * class_bytes,
+                      class_bytes);
+        }
+      });
+  if (step + 1 < sampler_.batches_per_epoch()) {
+    draw_rows(step + 1, slots_.data(), images_.data());
+    for (std::size_t i = 0; i < images_.size(); ++i) store.expect(slots_[i], images_[i]);
+  }
+}
+
+TrunkTokens BankViews::next() {
+  if (step_ >= sampler_.batches_per_epoch())
+    throw InternalError("BankViews: no step left in this epoch");
+  const at::NoGradGuard no_grad;
+  const std::size_t step = step_++;
+  if (rows_.defined()) {
+    const at::Tensor rows = rows_[static_cast<std::int64_t>(step)];
+    at::Tensor flat = tokens_.view({tokens_.size(0), -1});
+    at::index_select_out(flat, bank_->all_tokens(), 0, rows);
+    if (class_tokens_.defined())
+      at::index_select_out(class_tokens_, bank_->all_class_tokens(), 0, rows);
+  } else {
+    gather_on_cpu(step);
+    if (!device_.is_cpu()) {
+      tokens_.copy_(host_tokens_);
+      if (class_tokens_.defined()) class_tokens_.copy_(host_class_tokens_);
+    }
+  }
+  if (class_tokens_.defined()) return {tokens_, class_tokens_, {}};
+  return {{}, {}, tokens_};
+}
+
+}  // namespace protogcd

@@ -1,0 +1,49 @@
+// Training's views out of a token bank: no pixels and no trunk, only rows to be gathered.
+#pragma once
+
+#include <functional>
+
+#include "protogcd/engine/token_bank.h"
+#include "protogcd/engine/view_source.h"
+
+namespace protogcd {
+
+/// The two slots that a draw takes: distinct, each pair as likely as any other. They depend on
+/// (seed, epoch, position) alone.
+std::pair<std::int64_t, std::int64_t> draw_two_views(std::uint64_t seed, std::uint32_t epoch,
+                                                     std::uint64_t position, std::int64_t views);
+
+class BankViews : public ViewSource {
+ public:
+  /// Hands out the bank as it is to be in this epoch.
+  using Prepare = std::function<const BankStore&(std::uint32_t epoch)>;
+
+  /// All references must outlive it. Tokens are handed out on `device`.
+  BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device);
+  BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device);
+
+  /// Computes what the bank misses for this epoch.
+  void start_epoch(std::uint32_t epoch, std::size_t first_step) override;
+  /// The tokens lie in buffers that the next call fills again; nothing is allocated.
+  TrunkTokens next() override;
+
+ private:
+  bool is_on_gpu() const { return bank_->tokens(0).is_cuda(); }
+  void make_buffers();
+  void draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const;
+  void gather_on_cpu(std::size_t step);
+
+  Prepare prepare_;
+  const BankStore* bank_ = nullptr;
+  const Sampler& sampler_;
+  std::uint64_t seed_;
+  at::Device device_;
+  std::uint32_t epoch_ = 0;
+  std::size_t step_ = 0;
+  at::Tensor rows_;  ///< [steps, 2B] int64 on the device, where the bank is one tensor there
+  std::vector<std::int64_t> slots_, images_;    ///< [2B] of a step
+  at::Tensor tokens_, class_tokens_;            ///< [2B, T, D] and [2B, D] on the device
+  at::Tensor host_tokens_, host_class_tokens_;  ///< the same on the CPU
+};
+
+}  // namespace protogcd

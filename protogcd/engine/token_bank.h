@@ -1,0 +1,92 @@
+// The token bank: trunk tokens of V random views of every image, computed once, so that a step of
+// training costs no pass through the trunk. docs/token-bank.md has sizes and figures.
+//
+//   const BankPlan plan = plan_bank(options, layout, device);
+//   TokenBank bank(plan, sources, images, trunk, loader, identity, context);
+//   bank.prepare(epoch);   // computes what is missing, which is all of it only once
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protogcd/core/context.h"
+#include "protogcd/engine/bank_store.h"
+#include "protogcd/engine/image_loader.h"
+#include "protogcd/engine/trunk.h"
+
+namespace protogcd {
+
+enum class BankHome { kAuto, kDevice, kHost, kFile };
+
+struct BankOptions {
+  std::int64_t views = 8;             ///< V, at least 2
+  BankHome home = BankHome::kAuto;    ///< kAuto: the first of device, host and file that has room
+  std::filesystem::path folder = {};  ///< of a bank in files
+  std::optional<double> max_gb = {};  ///< V is lowered to fit, not below 2
+  std::int64_t refresh = 0;  ///< epochs between redrawing one view of every image; 0: never
+};
+
+/// How the bank is made: what was asked for, fitted to the machine.
+struct BankPlan {
+  BankLayout layout;
+  BankHome home = BankHome::kHost;  ///< never kAuto
+  at::Device device = at::kCPU;     ///< of kDevice
+  std::filesystem::path folder;
+  std::int64_t refresh = 0;
+  std::int64_t views_asked = 0;  ///< more than layout.views where they did not fit
+  bool exceeds_limit = false;    ///< even two views are more than --bank-max
+
+  /// How often slot `view` was redrawn when epoch `epoch` begins: refresh k = 1, 2, ... comes with
+  /// epoch k * refresh and redraws slot (k - 1) mod V. What a slot holds depends on the seed and
+  /// this number k of its last refresh (0: none) alone, so that a resumed run finds it again.
+  std::uint32_t generation(std::int64_t view, std::uint32_t epoch) const;
+};
+
+/// `layout.views` and `layout.block` are set here.
+BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device);
+
+class TokenBank {
+ public:
+  /// `images`: the source of each sample. `identity` names what the tokens depend on beside images,
+  /// seed and layout ("backbone" -> a digest). All references must outlive it.
+  TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std::uint32_t> images,
+            const Trunk& trunk, const LoaderOptions& loader,
+            std::map<std::string, std::string> identity, const Context& context);
+
+  const BankPlan& plan() const { return plan_; }
+  /// Computes what is missing for this epoch; the first call says size and time beforehand. Asked
+  /// to stop, it throws InterruptedError; a bank in files keeps what is done.
+  void prepare(std::uint32_t epoch);
+  /// After the first `prepare`.
+  const BankStore& store() const { return *store_; }
+
+  /// The random numbers of a view.
+  RandomKey view_key(std::size_t image, std::int64_t view, std::uint32_t generation) const;
+
+ private:
+  struct Group;
+
+  void open();
+  std::vector<Group> missing(std::uint32_t epoch) const;
+  void say_plan(std::uint64_t missing_blocks) const;
+  void compute(const Group& group, class Progress& progress);
+
+  BankPlan plan_;
+  const SourceTable& sources_;
+  std::vector<std::uint32_t> images_;
+  const Trunk& trunk_;
+  LoaderOptions loader_;
+  std::map<std::string, std::string> identity_;
+  const Context& context_;
+  std::unique_ptr<BankStore> store_;
+};
+
+/// Names images: their paths, sizes and times of change.
+std::string images_digest(const SourceTable& sources, const std::vector<std::uint32_t>& images);
+
+}  // namespace protogcd
