@@ -208,8 +208,12 @@ void apply_resumed_configuration(OptionTable& table) {
       out->source() == OptionSource::kDefault) {
     return;
   }
-  const auto file = std::filesystem::path(out->text()) / "config.toml";
-  if (std::filesystem::is_regular_file(file)) table.apply_toml_file(file);
+  const std::filesystem::path run = out->text(), file = run / "config.toml";
+  if (std::filesystem::is_regular_file(file)) return table.apply_toml_file(file);
+  if (std::filesystem::is_directory(run)) {
+    throw UsageError(fmt::format("--resume: there is no run in '{}'", run.string()),
+                     "leave out --resume to start one");
+  }
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -15,19 +17,23 @@ namespace {
 
 void declare_objective(OptionTable& table, TrainVerbOptions& options) {
   ObjectiveOptions& o = options.train.objective;
-  table.add("lambda_sup", &o.lambda_sup, "share of the supervised terms (lambda_sup, Eq. 6, 17)")
+  table.add("lambda_sup", &o.lambda_sup, "lambda_sup: share of the supervised terms (Eq. 6, 17)")
       .at_least(0)
       .at_most(1);
-  table.add("lambda_entropy", &o.lambda_entropy, "weight of the marginal entropy (Eq. 15)")
+  table
+      .add("lambda_entropy", &o.lambda_entropy,
+           "lambda_entropy: weight of the marginal entropy (Eq. 15)")
       .at_least(0);
-  table.add("lambda_sep", &o.lambda_sep, "weight of the separation (Eq. 15)").at_least(0);
+  table.add("lambda_sep", &o.lambda_sep, "lambda_sep: weight of the separation (Eq. 15)")
+      .at_least(0);
   table.add("weight_dapl", &o.weight_dapl, "weight of L_dapl (Eq. 11); 0: ablated").at_least(0);
   table.add("weight_sup", &o.weight_sup, "weight of L_sup (Eq. 16)").at_least(0);
   table.add("weight_contrastive", &o.weight_unsup_con, "weight of L_con^u (Eq. 4)").at_least(0);
   table.add("weight_supcon", &o.weight_sup_con, "weight of L_con^l (Eq. 5)").at_least(0);
-  table.add("tau_base", &o.tau_base, "temperature of predictions (Eq. 2)").above(0);
-  table.add("tau_sharp", &o.tau_sharp, "temperature of soft pseudo-labels (Eq. 9)").above(0);
-  table.add("tau_sep", &o.tau_sep, "temperature of the separation (Eq. 14)").above(0);
+  table.add("tau_base", &o.tau_base, "tau_base: temperature of predictions (Eq. 2)").above(0);
+  table.add("tau_sharp", &o.tau_sharp, "tau_sharp: temperature of soft pseudo-labels (Eq. 9)")
+      .above(0);
+  table.add("tau_sep", &o.tau_sep, "tau_sep: temperature of the separation (Eq. 14)").above(0);
   table.add("tau_unsup_con", &o.tau_unsup_con, "tau_c of the unsupervised contrast (Eq. 4)")
       .above(0);
   table.add("tau_sup_con", &o.tau_sup_con, "tau_c of the supervised contrast (Eq. 5)").above(0);
@@ -37,7 +43,7 @@ void declare_objective(OptionTable& table, TrainVerbOptions& options) {
       .add("confidence_floor", &o.confidence_floor,
            "added to the second probability in the confidence (Eq. 8)")
       .at_least(0);
-  table.add("hard_labels", &options.hard_labels, "which pseudo-labels are hard (Eq. 10)")
+  table.add("hard_labels", &options.hard_labels, "r(e): which pseudo-labels are hard (Eq. 10)")
       .one_of({"ramp", "all", "none", "half"});
   table
       .add("hard_scope", &options.hard_scope,
@@ -55,12 +61,14 @@ void declare_objective(OptionTable& table, TrainVerbOptions& options) {
 
 void declare_training(OptionTable& table, TrainVerbOptions& options) {
   TrainOptions& train = options.train;
-  table.add("k", &train.k, "number of classes, old and new together").at_least(1);
+  table.add("k", &train.k, "K: number of classes, old and new together").at_least(1);
   table
       .add("preset", &options.preset,
            "reference: as the released code computes; paper: as the equations say")
       .one_of({"reference", "paper"});
-  table.add("epochs", &train.schedule.epochs, "as many draws an epoch as there are images")
+  table
+      .add("epochs", &train.schedule.epochs,
+           "how long to train; an epoch draws as many images as there are")
       .at_least(1)
       .at_most(1'000'000);
   table.add("batch_size", &train.batch, "images a step, two views each").at_least(1).at_most(65536);
@@ -121,7 +129,7 @@ void apply_views(TrainVerbOptions& options) {
 /// `--preset paper` moves the defaults; what a flag or file says stays.
 void apply_preset(TrainVerbOptions& options, OptionTable& table) {
   options.train.schedule.ramp_epochs =
-      options.ramp_epochs.value_or(options.train.schedule.epochs / 2);
+      options.ramp_epochs.value_or(std::max<std::int64_t>(options.train.schedule.epochs / 2, 1));
   options.ramp_epochs = options.train.schedule.ramp_epochs;
   if (options.preset == "paper") {
     const auto unset = [&](const char* key) {
@@ -161,7 +169,13 @@ nlohmann::json json_of(const TrainSummary& summary, const std::filesystem::path&
 void print(const TrainSummary& summary, const std::filesystem::path& out) {
   fmt::print("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k,
              summary.k - summary.k_old, human_seconds(summary.seconds));
-  fmt::print("unlabelled images ({}): {}\n", summary.unlabelled, in_words(summary.on_unlabelled));
+  const double in_new =
+      (1 - summary.on_unlabelled.predicted_old) * static_cast<double>(summary.unlabelled);
+  fmt::print("unlabelled images: {}, of which {:.0f} went to new classes\n", summary.unlabelled,
+             in_new);
+  if (summary.on_unlabelled.samples > 0) {
+    fmt::print("accuracy on them: {}\n", in_words(summary.on_unlabelled));
+  }
   if (summary.on_test) {
     fmt::print("test images ({}): {}\n", summary.test, in_words(*summary.on_test));
   }
@@ -191,23 +205,61 @@ nlohmann::json spread_of(const std::vector<nlohmann::json>& runs) {
   return {{"mean", mean}, {"std", deviation}};
 }
 
-/// One run among several: a run that is finished is not repeated, one that was begun goes on.
+/// The configuration with another value of a key.
+std::string with_value(const std::string& config, const std::string& key,
+                       const std::string& value) {
+  return std::regex_replace(config, std::regex("(^|\\n)" + key + " = [^\\n]*"),
+                            "$1" + key + " = " + value);
+}
+
+/// Trains, or gives back what a finished run with the same configuration found.
 nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backbone,
-                          Session& session, const Context& context, bool several) {
+                          Session& session, const Context& context) {
   TrainOptions train_options = options.train;
-  const auto result_file = train_options.out / "result.json";
-  if (train_options.resume && several) {
-    if (std::filesystem::exists(result_file)) {
-      return nlohmann::json::parse(read_text_file(result_file));
-    }
-    train_options.resume = std::filesystem::exists(train_options.out / "config.toml");
+  const std::filesystem::path& out = train_options.out;
+  const auto result_file = out / "result.json";
+  if (train_options.resume && std::filesystem::exists(result_file) &&
+      read_text_file(out / "config.toml") == train_options.config) {
+    session.context.log.info(fmt::format("{}: finished already", out.string()));
+    return nlohmann::json::parse(read_text_file(result_file));
   }
   const TrainSummary summary = train(open_data(options.data, session.context.log), backbone,
                                      train_options, session.bad_image_policy(), context);
-  const nlohmann::json json = json_of(summary, train_options.out);
-  write_file_atomically(result_file, json.dump(2) + "\n");
-  if (!session.json()) print(summary, train_options.out);
+  const nlohmann::json json = json_of(summary, out);
+  write_file_atomically(result_file,
+                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!session.json()) print(summary, out);
   return json;
+}
+
+/// One run after the other, each in a folder of its own with a configuration of its own.
+std::vector<nlohmann::json> train_several(TrainVerbOptions options, const Backbone& backbone,
+                                          Session& session, Context context) {
+  const std::filesystem::path top = options.train.out;
+  const std::string config = options.train.config;
+  const bool resume = options.train.resume;
+  if (!resume) {
+    check_output_path(top, options.train.overwrite);
+    create_folders(top);
+    write_file_atomically(top / "config.toml", config);
+    std::filesystem::remove(top / "result.json");
+  }
+  std::vector<nlohmann::json> results;
+  for (std::int64_t run = 0; run < options.runs; ++run) {
+    context.seed = session.context.seed + static_cast<std::uint64_t>(run);
+    options.train.out = top / fmt::format("seed-{}", context.seed);
+    options.train.config = with_value(
+        with_value(with_value(config, "seed", std::to_string(context.seed)), "runs", "1"), "out",
+        nlohmann::json(options.train.out.string()).dump());
+    options.train.resume = resume && std::filesystem::exists(options.train.out / "config.toml");
+    try {
+      results.push_back(train_once(options, backbone, session, context));
+    } catch (const InterruptedError& error) {
+      throw InterruptedError(fmt::format("run {} of {} {}", run + 1, options.runs, error.what()),
+                             fmt::format("go on with: --out {} --resume", top.string()));
+    }
+  }
+  return results;
 }
 
 void make_paths_absolute(TrainVerbOptions& options) {
@@ -262,6 +314,10 @@ void run_training(TrainVerbOptions options, Session& session) {
   if (options.train.resume && options.train.overwrite) {
     throw UsageError("--resume and --overwrite contradict each other");
   }
+  if (!options.train.k && !options.data.unlabelled.empty()) {
+    throw UsageError("--k: how many classes are there, old and new together?",
+                     "classes of the labelled folder count too; --truth is for evaluation alone");
+  }
   const Backbone backbone = open_backbone(options.backbone, session.context.log);
   options.train.reading = {.apply_orientation = !options.data.is_benchmark(),
                            .fast_decode = options.images.fast_decode};
@@ -270,26 +326,22 @@ void run_training(TrainVerbOptions options, Session& session) {
   context.interrupt = &interrupt;
 
   if (options.runs == 1) {
-    const auto json = train_once(options, backbone, session, context, false);
+    const auto json = train_once(options, backbone, session, context);
     if (session.json()) session.print_json(json);
     return;
   }
-  const std::filesystem::path top = options.train.out;
-  if (!options.train.resume) check_output_path(top, options.train.overwrite);
-  std::vector<nlohmann::json> results;
-  for (std::int64_t run = 0; run < options.runs; ++run) {
-    context.seed = session.context.seed + static_cast<std::uint64_t>(run);
-    options.train.out = top / fmt::format("seed-{}", context.seed);
-    results.push_back(train_once(options, backbone, session, context, true));
-  }
+  const std::vector<nlohmann::json> results = train_several(options, backbone, session, context);
   nlohmann::json summary = spread_of(results);
   for (const char* key : {"all", "old", "new"}) summary[key] = summary.at("mean").at(key);
   summary["runs"] = results;
-  write_file_atomically(top / "result.json", summary.dump(2) + "\n");
+  write_file_atomically(
+      options.train.out / "result.json",
+      summary.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (session.json()) return session.print_json(summary);
   const auto number = [&](const char* what, const char* key) {
     return summary.at(what).at(key).get<double>();
   };
+  if (std::isnan(number("mean", "all"))) return;
   fmt::print("{} runs: All {:.1f} +- {:.1f}, Old {:.1f} +- {:.1f}, New {:.1f} +- {:.1f}\n",
              options.runs, number("mean", "all"), number("std", "all"), number("mean", "old"),
              number("std", "old"), number("mean", "new"), number("std", "new"));

@@ -45,7 +45,8 @@ void predict(const PredictVerbOptions& options, Session& session) {
   }
   fmt::print("{}: {} images, {} of them in new classes, in {}\n", options.predict.out.string(),
              summary.images, in_new, human_seconds(summary.seconds));
-  if (summary.skipped > 0) fmt::print("{} images skipped, see skipped.csv\n", summary.skipped);
+  if (summary.skipped > 0)
+    fmt::print("{} images skipped, see the .skipped.csv beside it\n", summary.skipped);
 }
 
 }  // namespace

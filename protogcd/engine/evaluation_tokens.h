@@ -21,7 +21,6 @@ class EvaluationTokens {
                    const LoaderOptions& loader, std::uint64_t max_bytes);
 
   std::size_t size() const { return list_.size(); }
-  std::uint64_t stored_bytes() const { return stored_bytes_; }
   /// Hands out the tokens of all images in order, batch by batch; `first` is the position of the
   /// batch's first image. What is not stored is computed again, to the same bits.
   void for_each(const Context& context,

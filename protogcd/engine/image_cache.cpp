@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "protogcd/core/error.h"
 #include "protogcd/core/thread_pool.h"
 
 namespace protogcd {
@@ -43,6 +44,9 @@ void read_all_images(const SourceTable& sources, std::span<const std::uint32_t> 
   Progress progress("read", list.size(), "images", context.progress());
   ThreadPool pool(context.threads);
   pool.for_each((list.size() + kImagesPerTask - 1) / kImagesPerTask, [&](std::size_t task) {
+    if (context.interrupted()) {
+      throw InterruptedError("stopped while reading images", "repeat the command to start again");
+    }
     ResizedReader reader(sources, decode);
     Image image;
     const std::size_t end = std::min(list.size(), (task + 1) * kImagesPerTask);

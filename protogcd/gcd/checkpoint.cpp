@@ -71,9 +71,7 @@ void check_identity(const std::map<std::string, std::string>& ours,
 }  // namespace
 
 CheckpointStore::CheckpointStore(fs::path folder, std::map<std::string, std::string> identity)
-    : folder_(std::move(folder)), identity_(std::move(identity)) {
-  create_folders(folder_);
-}
+    : folder_(std::move(folder)), identity_(std::move(identity)) {}
 
 void CheckpointStore::save(const FlatParameters& parameters, const Sgd& optimiser,
                            const TrainingState& state) {
@@ -94,11 +92,11 @@ void CheckpointStore::save(const FlatParameters& parameters, const Sgd& optimise
                                               {"step", std::to_string(state.step)},
                                               {"identity", nlohmann::json(identity_).dump()}};
   notes["crc32"] = checksum(entries, notes);
-  const fs::path fresh = folder_ / "new.safetensors";
-  write_safetensors(fresh, entries, notes);
+  create_folders(folder_);
+  write_safetensors(fresh(), entries, notes);
   std::error_code error;
   if (fs::exists(latest())) fs::rename(latest(), previous(), error);
-  if (!error) fs::rename(fresh, latest(), error);
+  if (!error) fs::rename(fresh(), latest(), error);
   if (error) throw FileError(fmt::format("{}: {}", latest().string(), error.message()));
 }
 
@@ -143,7 +141,7 @@ std::optional<TrainingState> CheckpointStore::load_file(const fs::path& file,
 std::optional<TrainingState> CheckpointStore::load(FlatParameters& parameters, Sgd& optimiser,
                                                    Logger& log) const {
   std::optional<ModelFileError> damage;
-  for (const fs::path& file : {latest(), previous()}) {
+  for (const fs::path& file : {fresh(), latest(), previous()}) {
     try {
       auto state = load_file(file, parameters, optimiser);
       if (state) return state;

@@ -39,6 +39,8 @@ class CheckpointStore {
   std::filesystem::path previous() const { return folder_ / "previous.safetensors"; }
 
  private:
+  /// Complete, and not yet named `latest`: what a kill between the two leaves.
+  std::filesystem::path fresh() const { return folder_ / "new.safetensors"; }
   std::optional<TrainingState> load_file(const std::filesystem::path& file,
                                          FlatParameters& parameters, Sgd& optimiser) const;
 

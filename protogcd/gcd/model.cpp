@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
@@ -30,6 +31,7 @@ std::string ModelInfo::to_json() const {
                                        {"k_old", old_classes},
                                        {"k_new", k() - old_classes},
                                        {"classes", classes},
+                                       {"tensors_sha256", tensors_sha256},
                                        {"temperature", temperature},
                                        {"backbone",
                                         {{"file", backbone_file},
@@ -62,6 +64,7 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
     info.classes = json.at("classes").get<std::vector<std::string>>();
     info.old_classes = json.at("k_old");
     info.temperature = json.at("temperature");
+    info.tensors_sha256 = json.at("tensors_sha256");
     const auto& backbone = json.at("backbone");
     info.backbone_file = backbone.at("file");
     info.backbone_preset = backbone.at("preset");
@@ -88,8 +91,11 @@ std::vector<std::string> class_names(const std::vector<std::string>& old_classes
   std::vector<std::string> names = old_classes;
   const auto old = static_cast<std::int64_t>(old_classes.size());
   const std::size_t digits = std::max<std::size_t>(2, std::to_string(k - old).size());
-  for (std::int64_t i = old; i < k; ++i)
-    names.push_back(fmt::format("new-{:0{}}", i - old + 1, digits));
+  for (std::int64_t number = 1; std::ssize(names) < k; ++number) {
+    std::string name = fmt::format("new-{:0{}}", number, digits);
+    // An old class may have such a name already.
+    if (std::ranges::find(old_classes, name) == old_classes.end()) names.push_back(std::move(name));
+  }
   return names;
 }
 
@@ -121,7 +127,9 @@ void Model::save(const fs::path& folder) const {
     entries.push_back(entry_of(name, on_cpu.back()));
   }
   write_safetensors(folder / kTensorFile, entries);
-  write_file_atomically(folder / kInfoFile, info_.to_json());
+  ModelInfo info = info_;
+  info.tensors_sha256 = sha256_file(folder / kTensorFile);
+  write_file_atomically(folder / kInfoFile, info.to_json());
 }
 
 fs::path model_folder(const fs::path& run) {
@@ -157,6 +165,10 @@ Model load_model(const fs::path& run, const fs::path& backbone_file, const Conte
                          "--model takes the folder of a finished run");
   }
   ModelInfo info = ModelInfo::from_json(read_text_file(info_file), info_file.string());
+  if (sha256_file(tensor_file) != info.tensors_sha256) {
+    throw ModelFileError(
+        fmt::format("{}: damaged, its checksum does not match", tensor_file.string()));
+  }
   const Backbone backbone = open_backbone_of(info, backbone_file);
   Model model(backbone, std::move(info), place(context), 0);
   const StateDict state = load_state_dict(tensor_file);

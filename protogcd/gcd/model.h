@@ -28,6 +28,7 @@ struct ModelInfo {
   double temperature = 0.1;  ///< tau_base: of the confidence
   Preprocessing preprocessing;
   ReadingOptions reading;
+  std::string tensors_sha256;   ///< of model.safetensors
   std::string backbone_file;    ///< where it was when the model was trained
   std::string backbone_preset;  ///< empty where a file was named
   std::string backbone_sha256;

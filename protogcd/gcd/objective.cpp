@@ -59,7 +59,9 @@ at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
 }
 
 at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior) {
-  return (at::xlogy(marginal, marginal) - marginal * log_prior).sum();
+  // A class that nobody predicts adds nothing, and its gradient stays finite.
+  constexpr double kTiny = 1e-30;
+  return (marginal * (marginal.clamp_min(kTiny).log() - log_prior)).sum();
 }
 
 at::Tensor separation_loss(const at::Tensor& prototypes, double tau) {

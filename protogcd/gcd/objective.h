@@ -64,8 +64,6 @@ class Objective {
   LossTerms operator()(const HeadOutput& output, const StepBatch& batch,
                        const at::Tensor& hard_count, Communicator& communicator) const;
 
-  const ObjectiveOptions& options() const { return options_; }
-
  private:
   ObjectiveOptions options_;
   at::Tensor log_prior_;  ///< [K]
@@ -90,7 +88,7 @@ at::Tensor prototype_confidence(const at::Tensor& probabilities, double floor);
 /// Level 1 of DAPL: 1 for the `count` most confident images of each view. [2B] -> [2B]
 at::Tensor most_confident(const at::Tensor& confidence, const at::Tensor& count,
                           Communicator& communicator);
-/// Eq. 9: one-hot where hard is 1, sharpened else. cosines [2B, K], hard [2B] -> [2B, K], constant.
+/// Eq. 9: one-hot where hard is 1, sharpened predictions [2B, K] else. hard [2B] -> [2B, K].
 at::Tensor pseudo_labels(const at::Tensor& sharpened, const at::Tensor& hard);
 /// Eq. 11: each view predicts the pseudo-label of the other.
 at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,

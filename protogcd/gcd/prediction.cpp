@@ -73,7 +73,8 @@ void PredictionWriter::row(const std::string& path, const Predictions& predictio
                                          {"typicality", predictions.typicality[index]},
                                          {"outlier_score", predictions.outlier_score[index]},
                                          {"is_outlier", nullptr}};
-  file_.write(fmt::format("{}\n{}", empty_ ? "" : ",", object.dump()));
+  file_.write(fmt::format("{}\n{}", empty_ ? "" : ",",
+                          object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   empty_ = false;
 }
 
@@ -87,7 +88,7 @@ PredictSummary predict_images(const Model& model, const SourceTable& sources,
                               const Context& context) {
   check_output_file(options.out, options.overwrite, "--out");
   const std::filesystem::path skipped_file =
-      std::filesystem::path(options.out).replace_filename("skipped.csv");
+      std::filesystem::path(options.out).replace_extension(".skipped.csv");
   std::vector<std::uint32_t> list(sources.size());
   std::iota(list.begin(), list.end(), 0u);
   SkippedFiles skipped(policy, sources.size());
@@ -115,7 +116,12 @@ PredictSummary predict_images(const Model& model, const SourceTable& sources,
     writer.commit();
   }
   summary.skipped = skipped.count();
-  if (summary.skipped > 0) skipped.write(skipped_file, sources);
+  if (summary.skipped > 0) {
+    skipped.write(skipped_file, sources);
+  } else {
+    std::error_code ignored;
+    std::filesystem::remove(skipped_file, ignored);  // of an earlier prediction that was replaced
+  }
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }

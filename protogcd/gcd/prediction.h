@@ -58,7 +58,7 @@ struct PredictSummary {
 };
 
 /// Predicts every readable image, in the order of the sources; memory does not grow with their
-/// number. Images that cannot be read go to skipped.csv beside the output.
+/// number. Images that cannot be read go to NAME.skipped.csv beside NAME.csv.
 PredictSummary predict_images(const Model& model, const SourceTable& sources,
                               const PredictOptions& options, const BadImagePolicy& policy,
                               const Context& context);

@@ -31,21 +31,12 @@ bool is_of_a_run(const std::string& name) {
   return name.starts_with("events.out.tfevents") || name.starts_with("embeddings.");
 }
 
-void empty_run(const fs::path& path) {
+void check_only_runs(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (!is_of_a_run(entry.path().filename().string())) {
       throw UsageError(
           fmt::format("--overwrite: '{}' is nothing that a run writes", entry.path().string()),
           "move it away, or choose another --out");
-    }
-  }
-  for (const auto& entry : fs::directory_iterator(path)) {
-    // A token bank is costly, and knows by itself what of it still holds.
-    if (entry.path().filename() == kLockFile || entry.path().filename() == "bank") continue;
-    if (entry.is_directory() && !entry.is_symlink()) {
-      remove_folder(entry.path());
-    } else {
-      fs::remove(entry.path());
     }
   }
 }
@@ -83,7 +74,7 @@ RunFolder::RunFolder(fs::path path, OpenRun how) : path_(std::move(path)) {
     throw FileError(fmt::format("{}: another process is working in it", path_.string()));
   }
   try {
-    if (how == OpenRun::kOverwrite) empty_run(path_);
+    if (how == OpenRun::kOverwrite) check_only_runs(path_);
   } catch (...) {
     ::close(lock_);
     throw;
@@ -92,6 +83,18 @@ RunFolder::RunFolder(fs::path path, OpenRun how) : path_(std::move(path)) {
 
 RunFolder::~RunFolder() {
   ::close(lock_);
+}
+
+void RunFolder::empty() const {
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    // A token bank is costly, and knows by itself what of it still holds.
+    if (entry.path().filename() == kLockFile || entry.path().filename() == "bank") continue;
+    if (entry.is_directory() && !entry.is_symlink()) {
+      remove_folder(entry.path());
+    } else {
+      fs::remove(entry.path());
+    }
+  }
 }
 
 void RunFolder::add_metrics(const nlohmann::json& line) const {

@@ -16,9 +16,9 @@ enum class OpenRun { kNew, kOverwrite, kResume };
 
 class RunFolder {
  public:
-  /// kNew: the folder must not exist, or be empty. kOverwrite: what a run left there goes; files
-  /// that no run writes stay, and stop it. kResume: it must be a run's. UsageError otherwise;
-  /// FileError where it cannot be written or another process is using it.
+  /// kNew: the folder must not exist, or be empty. kOverwrite: it may hold what runs write, nothing
+  /// else. kResume: it must be a run's. UsageError otherwise; FileError where it cannot be written
+  /// or another process is using it.
   RunFolder(std::filesystem::path path, OpenRun how);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -31,6 +31,9 @@ class RunFolder {
   std::filesystem::path skipped() const { return path_ / "skipped.csv"; }
   std::filesystem::path model() const { return path_ / "model"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+
+  /// Removes the run that is overwritten: to be called when the new one is sure to begin.
+  void empty() const;
 
   /// Adds one line, on disk when it returns.
   void add_metrics(const nlohmann::json& line) const;

@@ -62,9 +62,22 @@ std::int64_t number_of_classes(const TrainOptions& options, const Dataset& datas
   return k;
 }
 
+/// Names go into JSON files, which hold UTF-8 alone.
+void check_class_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    try {
+      static_cast<void>(nlohmann::json(name).dump());
+    } catch (const nlohmann::json::exception&) {
+      throw DataError(fmt::format("class '{}': its name is not UTF-8", name), "rename its folder");
+    }
+  }
+}
+
 ModelInfo model_info(const Backbone& backbone, const Dataset& dataset,
                      const TrainOptions& options) {
   const std::int64_t k = number_of_classes(options, dataset);
+  check_class_names(dataset.classes);
+  if (options.grad_from_block) check_first_trained_block(backbone.config, *options.grad_from_block);
   const std::vector<std::string> old(
       dataset.classes.begin(),
       dataset.classes.begin() + static_cast<std::ptrdiff_t>(dataset.old_classes));
@@ -79,6 +92,7 @@ ModelInfo model_info(const Backbone& backbone, const Dataset& dataset,
           .temperature = options.objective.tau_base,
           .preprocessing = backbone.preprocessing,
           .reading = options.reading,
+          .tensors_sha256 = {},
           .backbone_file = fs::absolute(backbone.file).lexically_normal().string(),
           .backbone_preset = backbone.preset,
           .backbone_sha256 = sha256_file(backbone.file),
@@ -114,8 +128,9 @@ std::map<std::string, std::string> identity_of(const TrainOptions& o, const Mode
                    w.tau_unsup_con, w.tau_sup_con, w.weight_dapl, w.weight_sup, w.weight_unsup_con,
                    w.weight_sup_con, w.scale_regularisers, w.confidence_floor,
                    o.prior.empty() ? "uniform" : sha256_file(o.prior))},
-      {"model", fmt::format("head {} {} {}, blocks from {}", info.head.hidden, info.head.projection,
-                            info.head.wide_projection, info.first_trained_block)},
+      {"model",
+       fmt::format("{} heads, head {} {} {}, blocks from {}", info.backbone_heads, info.head.hidden,
+                   info.head.projection, info.head.wide_projection, info.first_trained_block)},
       {"choice of views",
        bank ? fmt::format("bank of {}, redrawn every {}", bank->layout.views, bank->refresh)
             : "fresh"},
@@ -161,16 +176,17 @@ class Trainer {
         bank_plan_(plan_of_bank(backbone.config)),
         checkpoints_(folder_.checkpoints(),
                      identity_of(options, info_, set_, placement_, bank_plan_, context.seed)) {
+    if (set_.train().empty()) throw DataError("no readable images to train on");
     loader_.cache = &set_.cache();
     const std::uint64_t bank_bytes =
         bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
     const std::uint64_t tokens_bytes = placement_.device.is_cuda()
-                                           ? (free_memory(placement_.device) - bank_bytes) / 3
+                                           ? less(free_memory(placement_.device), bank_bytes) / 3
                                            : cache_bytes_ / 2;
     unlabelled_.emplace(set_.sources(), sources_of(set_.of(SampleSet::kUnlabelled)), model_.trunk(),
-                        loader_, tokens_bytes);
+                        loader_, share_of(SampleSet::kUnlabelled, tokens_bytes));
     test_.emplace(set_.sources(), sources_of(set_.of(SampleSet::kTest)), model_.trunk(), loader_,
-                  tokens_bytes);
+                  share_of(SampleSet::kTest, tokens_bytes));
     if (bank_plan_) {
       make_bank();
       return;
@@ -195,6 +211,18 @@ class Trainer {
 
   std::optional<BankPlan> plan_of_bank(const VitConfig& config) const;
   void make_bank();
+  static std::uint64_t less(std::uint64_t bytes, std::uint64_t taken) {
+    return bytes > taken ? bytes - taken : 0;
+  }
+  /// Of memory for tokens, by the number of images.
+  std::uint64_t share_of(SampleSet set, std::uint64_t bytes) const {
+    const auto all =
+        static_cast<double>(set_.count(SampleSet::kUnlabelled) + set_.count(SampleSet::kTest));
+    return all == 0 ? 0
+                    : static_cast<std::uint64_t>(static_cast<double>(bytes) *
+                                                 static_cast<double>(set_.count(set)) / all);
+  }
+
   void begin();
   void say_plan() const;
   void run_epoch(Progress& progress);
@@ -203,6 +231,7 @@ class Trainer {
   void after_step(Progress& progress);
   void finish_epoch(Progress& progress, Clock::time_point start, std::int64_t steps);
   void save_checkpoint();
+  void evaluate_all();
   Evaluation evaluate_on(SampleSet set);
   void write_scalars(const nlohmann::json& line);
   bool is_evaluated(std::int64_t epoch) const {
@@ -233,6 +262,7 @@ class Trainer {
   TrainingState state_;
   at::Tensor sums_;  ///< [kStepValueCount] float64 on the device
   Clock::time_point last_checkpoint_ = Clock::now();
+  std::optional<Evaluation> on_unlabelled_, on_test_;  ///< by the latest evaluation
   Predictions predictions_;  ///< of the unlabelled images, by the latest evaluation
 };
 
@@ -287,7 +317,10 @@ void Trainer::begin() {
   } else {
     write_file_atomically(run_file, nlohmann::json(environment).dump(2) + "\n");
   }
-  if (!options_.resume) write_file_atomically(folder_.config(), options_.config);
+  if (!options_.resume) {
+    folder_.empty();  // only now is it sure that the new run begins
+    write_file_atomically(folder_.config(), options_.config);
+  }
   if (set_.skipped().count() > 0) set_.skipped().write(folder_.skipped(), set_.sources());
 
   if (options_.resume) {
@@ -360,6 +393,11 @@ void Trainer::decide_hard_labels() {
 
 void Trainer::save_checkpoint() {
   state_.epoch_sums = sums_.to(at::kCPU);
+  if (!state_.epoch_sums.isfinite().all().item<bool>()) {
+    throw UsageError(
+        fmt::format("training diverged in epoch {}: the loss is not a number", state_.epoch + 1),
+        "try a lower --lr, or higher temperatures; the last checkpoint is from before");
+  }
   checkpoints_.save(step_.parameters(), step_.optimiser(), state_);
   last_checkpoint_ = Clock::now();
 }
@@ -401,6 +439,7 @@ void Trainer::run_epoch(Progress& progress) {
 
 void Trainer::finish_epoch(Progress& progress, Clock::time_point start, std::int64_t steps) {
   const std::int64_t epoch = state_.epoch;
+  if (!sums_.isfinite().all().item<bool>()) save_checkpoint();  // says that training diverged
   const at::Tensor means =
       (sums_ / static_cast<double>(std::max<std::int64_t>(steps, 1))).to(at::kCPU);
   nlohmann::json line = {{"epoch", epoch},
@@ -411,13 +450,12 @@ void Trainer::finish_epoch(Progress& progress, Clock::time_point start, std::int
     line["train"][kStepValues[i]] = means.const_data_ptr<double>()[i];
   }
   if (is_evaluated(epoch)) {
-    const Evaluation on_unlabelled = evaluate_on(SampleSet::kUnlabelled);
-    line["unlabelled"] = to_json(on_unlabelled);
-    line["test"] = "none";
-    if (test_->size() > 0) line["test"] = to_json(evaluate_on(SampleSet::kTest));
+    evaluate_all();
+    line["unlabelled"] = to_json(*on_unlabelled_);
+    line["test"] = on_test_ ? to_json(*on_test_) : nlohmann::json("none");
     progress.say(fmt::format("epoch {}/{}: loss {:.4f}, unlabelled images: {}", epoch + 1,
                              options_.schedule.epochs, means.const_data_ptr<double>()[0],
-                             in_words(on_unlabelled)));
+                             in_words(*on_unlabelled_)));
   }
   line["seconds"] = seconds_since(start);
   folder_.add_metrics(line);
@@ -425,6 +463,11 @@ void Trainer::finish_epoch(Progress& progress, Clock::time_point start, std::int
   sums_.zero_();
   state_ = {.epoch = epoch + 1, .step = 0, .epoch_sums = {}, .hard = {}};
   after_step(progress);
+}
+
+void Trainer::evaluate_all() {
+  on_unlabelled_ = evaluate_on(SampleSet::kUnlabelled);
+  if (test_->size() > 0) on_test_ = evaluate_on(SampleSet::kTest);
 }
 
 Evaluation Trainer::evaluate_on(SampleSet set) {
@@ -469,6 +512,7 @@ TrainSummary Trainer::run() {
     while (state_.epoch < options_.schedule.epochs) run_epoch(progress);
   }
   save_checkpoint();
+  if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
 
   TrainSummary summary{.k = info_.k(),
                        .k_old = info_.old_classes,
@@ -477,9 +521,8 @@ TrainSummary Trainer::run() {
                        .test = set_.count(SampleSet::kTest),
                        .skipped = set_.skipped().count(),
                        .epochs = options_.schedule.epochs,
-                       .on_unlabelled = evaluate_on(SampleSet::kUnlabelled),
-                       .on_test = std::nullopt};
-  if (test_->size() > 0) summary.on_test = evaluate_on(SampleSet::kTest);
+                       .on_unlabelled = *on_unlabelled_,
+                       .on_test = on_test_};
   PredictionWriter writer(folder_.predictions(), info_);
   CsvPaths paths(folder_.predictions());
   const auto samples = set_.of(SampleSet::kUnlabelled);

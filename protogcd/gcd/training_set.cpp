@@ -27,7 +27,6 @@ TrainingSet::TrainingSet(Dataset dataset, const LoaderOptions& loader, std::uint
   for (const SkippedFile& file : skipped_.files())
     bad.insert(static_cast<std::uint32_t>(file.source));
   std::erase_if(dataset_.samples, [&](const Sample& s) { return bad.contains(s.source); });
-  if (train().empty()) throw DataError("no readable images to train on");
 }
 
 std::span<const Sample> TrainingSet::of(SampleSet set) const {

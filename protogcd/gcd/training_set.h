@@ -17,7 +17,7 @@ namespace protogcd {
 
 class TrainingSet {
  public:
-  /// Reads every image once. DataError where nothing is left to train on.
+  /// Reads every image once; those that cannot be read are left out.
   TrainingSet(Dataset dataset, const LoaderOptions& loader, std::uint64_t cache_bytes,
               const BadImagePolicy& policy, const Context& context);
 
