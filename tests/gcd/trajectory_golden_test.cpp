@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "protogcd/engine/tail.h"
 #include "protogcd/gcd/schedule.h"
 #include "protogcd/gcd/train_step.h"
 #include "protogcd/nn/state_dict.h"
