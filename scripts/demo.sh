@@ -17,5 +17,5 @@ say "3. The same as one table, ready for other tools."
 run datasets split --labelled "$folder/data/labelled" --unlabelled "$folder/data/unlabelled" \
   --truth "$folder/data/truth.csv" --csv "$folder/split.csv" --overwrite
 
-say "Look at $folder/sheet.png for the objects. Discovery itself (\`protogcd discover\`) comes next; see README.md."
+say "Look at $folder/sheet.png for the objects. Discovery itself needs a backbone: see README.md, \`protogcd discover\`."
 say "Your own images:  $program datasets info --labelled DIR --unlabelled DIR"

@@ -1,5 +1,5 @@
-// `protogcd bench backbone`: images per second of the frozen trunk, and how near that is to the
-// machine's matrix product.
+// `protogcd bench backbone`: images per second of the frozen trunk, how near that is to the
+// machine's matrix product, and how much faster than PyTorch.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/torch_trunk.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -25,6 +26,8 @@ struct Options {
   std::vector<std::string> backbones = {"dino-vits16", "dino-vitb16"};
   std::int64_t batch = 0;
   std::int64_t runs = 5;
+  std::string python;
+  bool compile = false;
   std::filesystem::path csv;
   bool overwrite = false;
 };
@@ -43,6 +46,9 @@ struct Result {
   std::int64_t batch = 0;
   Spread images_per_second;
   double achieved = 0, roof = 0;  ///< floating-point operations per second
+  Spread torch_images_per_second;
+  std::string torch;  ///< "2.13.0+cpu eager 16"; empty: not asked for
+  double ratio = 0;   ///< ours over PyTorch's: the median over the runs, each beside the other
 };
 
 /// Operations of the frozen blocks and the patch embedding for one image, a multiplication and an
@@ -72,70 +78,147 @@ Vit model_of(const std::string& name) {
   return load_backbone({.backbone = name, .weights_dir = {}, .heads = {}}).vit;
 }
 
-Result measure(const std::string& name, const Options& options, Session& session) {
-  const ComputeDevice choice = resolve_device(session.context.device);
-  const at::Device device = choice.is_cuda
-                                ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(choice.index))
-                                : at::Device(at::kCPU);
-  const at::ScalarType type = trunk_type(session.context.dtype, device);
-  const Vit vit = model_of(name);
-  const std::int64_t size = vit.config().grid * vit.config().patch;
-  const Trunk trunk(vit, type, device);
-  const std::int64_t batch = options.batch > 0 ? options.batch : choice.is_cuda ? 512 : 16;
+/// One model in one type, beside the matrix product and, where asked for, PyTorch.
+class Measurement {
+ public:
+  Measurement(const std::string& name, at::ScalarType type, const Options& options,
+              const Session& session)
+      : options_(options),
+        device_(resolve_device(session.context.device)),
+        vit_(model_of(name)),
+        size_(vit_.config().grid * vit_.config().patch),
+        batch_(options.batch > 0 ? options.batch
+               : device_.is_cuda ? 512
+                                 : 16),
+        trunk_(vit_, type, device()) {
+    result_ = {.backbone = name,
+               .type = std::string(element_name(element_type_of(type))),
+               .batch = batch_,
+               .images_per_second = {},
+               .torch_images_per_second = {},
+               .torch = {}};
+    if (!options.python.empty()) start_torch(session);
+  }
+
+  Result run();
+
+ private:
+  at::Device device() const {
+    return device_.is_cuda ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device_.index))
+                           : at::Device(at::kCPU);
+  }
+  void start_torch(const Session& session);
+
+  const Options& options_;
+  ComputeDevice device_;
+  Vit vit_;
+  std::int64_t size_, batch_;
+  Trunk trunk_;
+  std::optional<TorchTrunk> torch_;
+  TorchVariant variant_;
+  Result result_;
+};
+
+/// PyTorch chooses its own batch size: what suits us may not suit it.
+void Measurement::start_torch(const Session& session) {
+  torch_.emplace(TorchTrunkSetting{.python = options_.python,
+                                   .config = vit_.config(),
+                                   .image_size = size_,
+                                   .type = result_.type,
+                                   .device = device_.name(),
+                                   .threads = session.context.threads});
+  std::vector<TorchVariant> variants;
+  for (const std::int64_t batch : {batch_ / 4, batch_ / 2, batch_, batch_ * 2})
+    if (batch > 0) variants.push_back({"eager", batch});
+  if (options_.compile) variants.push_back({"compile", batch_});
+  variant_ = torch_->fastest(variants);
+  result_.torch = torch_->version() + " " + variant_.name();
+}
+
+Result Measurement::run() {
   const at::Tensor images =
-      at::randn({batch, 3, size, size}, at::TensorOptions(type).device(device));
-  const std::int64_t side = choice.is_cuda ? 8192 : 2048;
+      at::randn({batch_, 3, size_, size_}, at::TensorOptions(trunk_.type()).device(device()));
+  const std::int64_t side = device_.is_cuda ? 8192 : 2048;
   const at::Tensor left = at::randn({side, side}, images.options()),
                    right = at::randn({side, side}, images.options());
-
-  const auto run_trunk = [&] { return trunk.run(images).class_token; };
+  const auto run_trunk = [&] { return trunk_.run(images).class_token; };
   const auto run_roof = [&] { return at::matmul(left, right); };
   const double cube =
       2 * static_cast<double>(side) * static_cast<double>(side) * static_cast<double>(side);
-  std::vector<double> rates, roofs;
+  std::vector<double> rates, roofs, torch_rates, ratios;
   for (int warm_up = 0; warm_up < 3; ++warm_up) {
     seconds_of(run_trunk);
     seconds_of(run_roof);
   }
-  for (std::int64_t i = 0; i < options.runs; ++i) {  // interleaved: a busy machine slows both
+  for (std::int64_t i = 0; i < options_.runs; ++i) {  // interleaved: a busy machine slows all
     roofs.push_back(cube / seconds_of(run_roof));
-    rates.push_back(static_cast<double>(batch) / seconds_of(run_trunk));
+    rates.push_back(static_cast<double>(batch_) / seconds_of(run_trunk));
+    if (torch_) {
+      torch_rates.push_back(torch_->images_per_second(variant_).value_or(0));
+      ratios.push_back(rates.back() / torch_rates.back());
+    }
     roofs.push_back(cube / seconds_of(run_roof));
   }
-  Result result{name,  std::string(element_name(element_type_of(type))),
-                batch, spread_of(rates),
-                0,     spread_of(roofs).median};
-  result.achieved = result.images_per_second.median * trunk_operations(vit.config(), size);
-  return result;
+  result_.images_per_second = spread_of(rates);
+  result_.roof = spread_of(roofs).median;
+  result_.achieved = result_.images_per_second.median * trunk_operations(vit_.config(), size_);
+  if (torch_) {
+    result_.torch_images_per_second = spread_of(torch_rates);
+    result_.ratio = spread_of(ratios).median;
+  }
+  return result_;
 }
 
-const std::vector<std::string> kColumns = {
-    "backbone", "device",  "dtype",           "threads",     "batch", "images_per_second",
-    "lowest",   "highest", "achieved_gflops", "roof_gflops", "share"};
+/// With PyTorch beside it, both types that training may use; else the one that --dtype says.
+std::vector<at::ScalarType> types_of(const Options& options, const Session& session) {
+  if (!options.python.empty() && session.context.dtype == "auto")
+    return {at::kFloat, at::kBFloat16};
+  const bool cuda = resolve_device(session.context.device).is_cuda;
+  return {trunk_type(session.context.dtype, cuda ? at::kCUDA : at::kCPU)};
+}
+
+std::vector<std::string> columns_of(const Options& options) {
+  std::vector<std::string> columns = {
+      "backbone", "device",  "dtype",           "threads",     "batch", "images_per_second",
+      "lowest",   "highest", "achieved_gflops", "roof_gflops", "share"};
+  if (!options.python.empty())
+    columns.insert(columns.end(),
+                   {"torch_images_per_second", "torch_lowest", "torch_highest", "ratio", "torch"});
+  return columns;
+}
 
 std::vector<std::string> row_of(const Result& result, const Session& session) {
   const auto number = [](double value) { return fmt::format("{:.1f}", value); };
-  return {result.backbone,
-          resolve_device(session.context.device).name(),
-          result.type,
-          fmt::format("{}", session.context.threads),
-          fmt::format("{}", result.batch),
-          number(result.images_per_second.median),
-          number(result.images_per_second.low),
-          number(result.images_per_second.high),
-          number(result.achieved / 1e9),
-          number(result.roof / 1e9),
-          fmt::format("{:.3f}", result.achieved / result.roof)};
+  std::vector<std::string> row = {result.backbone,
+                                  resolve_device(session.context.device).name(),
+                                  result.type,
+                                  fmt::format("{}", session.context.threads),
+                                  fmt::format("{}", result.batch),
+                                  number(result.images_per_second.median),
+                                  number(result.images_per_second.low),
+                                  number(result.images_per_second.high),
+                                  number(result.achieved / 1e9),
+                                  number(result.roof / 1e9),
+                                  fmt::format("{:.3f}", result.achieved / result.roof)};
+  if (!result.torch.empty())
+    row.insert(row.end(), {number(result.torch_images_per_second.median),
+                           number(result.torch_images_per_second.low),
+                           number(result.torch_images_per_second.high),
+                           fmt::format("{:.3f}", result.ratio), result.torch});
+  return row;
 }
 
 void bench_backbone(const Options& options, Session& session) {
   if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "--csv");
   at::set_num_threads(static_cast<int>(session.context.threads));
   std::vector<std::vector<std::string>> rows;
-  for (const auto& name : options.backbones)
-    rows.push_back(row_of(measure(name, options, session), session));
+  for (const auto& name : options.backbones) {
+    for (const at::ScalarType type : types_of(options, session))
+      rows.push_back(row_of(Measurement(name, type, options, session).run(), session));
+  }
+  const auto columns = columns_of(options);
   if (!options.csv.empty()) {
-    CsvWriter writer(options.csv, kColumns);
+    CsvWriter writer(options.csv, columns);
     for (const auto& row : rows) writer.row(row);
     writer.commit();
   }
@@ -145,14 +228,14 @@ void bench_backbone(const Options& options, Session& session) {
       nlohmann::json object;
       for (std::size_t i = 0; i < row.size(); ++i) {
         const auto value = parse_real(row[i]);
-        object[kColumns[i]] = value ? nlohmann::json(*value) : nlohmann::json(row[i]);
+        object[columns[i]] = value ? nlohmann::json(*value) : nlohmann::json(row[i]);
       }
       results.push_back(object);
     }
     session.print_json({{"results", results}});
     return;
   }
-  fmt::print("{}\n", join(kColumns, ","));
+  fmt::print("{}\n", join(columns, ","));
   for (const auto& row : rows) fmt::print("{}\n", join(row, ","));
 }
 
@@ -161,8 +244,7 @@ void bench_backbone(const Options& options, Session& session) {
 Verb bench_backbone_verb() {
   return {
       .name = "bench backbone",
-      .summary =
-          "images per second of the frozen trunk, and its share of the matrix product's rate",
+      .summary = "images per second of the frozen trunk, beside the matrix product and PyTorch",
       .example = "protogcd bench backbone --backbone dino-vitb16 --csv backbone.csv",
       .declare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<Options>();
@@ -172,6 +254,12 @@ Verb bench_backbone_verb() {
             .at_least(0)
             .at_most(65536);
         table.add("runs", &options->runs, "timed runs").at_least(1).at_most(1000);
+        table
+            .add("python", &options->python,
+                 "a Python interpreter with torch to compare to; without --dtype, in float32 and "
+                 "bfloat16")
+            .value_name("PATH");
+        table.add("compile", &options->compile, "let PyTorch try torch.compile too (minutes)");
         table.add("csv", &options->csv, "also write the table to this file").value_name("FILE.csv");
         table.add("overwrite", &options->overwrite, "replace the file");
         return [options](Session& session) { bench_backbone(*options, session); };

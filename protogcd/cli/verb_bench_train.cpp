@@ -10,7 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "protogcd/cli/child_process.h"
+#include "protogcd/cli/python_process.h"
 #include "protogcd/cli/torch_step_script.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
@@ -144,7 +144,7 @@ class Benchmark {
   std::size_t left_ = 0;  ///< steps of the epoch
   std::uint32_t epoch_ = 0;
   std::optional<Trunk> trunk_;
-  std::unique_ptr<ChildProcess> python_;
+  std::unique_ptr<PythonProcess> python_;
   StepBatch batch_;
   StepSchedule schedule_;
   std::vector<Measured> measured_;
@@ -269,36 +269,26 @@ void Benchmark::add_full_step() {
 
 void Benchmark::add_python_step() {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
-  python_ = std::make_unique<ChildProcess>(
-      std::vector<std::string>{options_.python,
-                               "-c",
-                               kTorchStepScript,
-                               "--width",
-                               text(config_.width),
-                               "--heads",
-                               text(config_.heads),
-                               "--hidden",
-                               text(config_.hidden),
-                               "--tokens",
-                               text(tokens_),
-                               "--batch",
-                               text(options_.batch),
-                               "--classes",
-                               text(options_.classes),
-                               "--images",
-                               text(options_.images),
-                               "--threads",
-                               std::to_string(session_.context.threads),
-                               "--device",
-                               placement_.device.is_cuda() ? "cuda" : "cpu",
-                               "--dtype",
-                               std::string(element_name(element_type_of(placement_.frozen)))});
-  if (!python_->answer().starts_with("ready"))
+  python_ = std::make_unique<PythonProcess>(
+      options_.python, kTorchStepScript,
+      std::vector<std::string>{
+          "--width",   text(config_.width),
+          "--heads",   text(config_.heads),
+          "--hidden",  text(config_.hidden),
+          "--tokens",  text(tokens_),
+          "--batch",   text(options_.batch),
+          "--classes", text(options_.classes),
+          "--images",  text(options_.images),
+          "--threads", std::to_string(session_.context.threads),
+          "--device",  placement_.device.is_cuda() ? "cuda" : "cpu",
+          "--dtype",   std::string(element_name(element_type_of(placement_.frozen)))},
+      "torch");
+  if (!python_->read_line().starts_with("ready"))
     throw UsageError(fmt::format("--python: '{}' cannot run a PyTorch step", options_.python));
-  measured_.push_back({"torch", [this] {
-                         python_->say(placement_.device.is_cuda() ? "5" : "1");
-                         return parse_real(python_->answer()).value();
-                       }});
+  measured_.push_back(
+      {"torch", [this] {
+         return parse_real(python_->ask(placement_.device.is_cuda() ? "5" : "1")).value();
+       }});
 }
 
 void Benchmark::run() {

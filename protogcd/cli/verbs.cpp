@@ -20,6 +20,7 @@ std::vector<Verb> all_verbs() {
       weights_inspect_verb(),
       weights_convert_verb(),
       bench_backbone_verb(),
+      bench_embed_verb(),
       bench_train_verb(),
 #endif
       bench_images_verb(),

@@ -11,6 +11,7 @@ std::vector<Verb> all_verbs();
 
 // One file each: verb_<name>.cpp.
 Verb bench_backbone_verb();
+Verb bench_embed_verb();
 Verb bench_images_verb();
 Verb bench_train_verb();
 Verb completion_verb();

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <stdexcept>
+#include <utility>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -81,6 +83,84 @@ std::optional<std::vector<std::int64_t>> integer_list(const nlohmann::json& obje
   return values;
 }
 
+/// What is wrong with one entry; the file and the entry are named where it is caught.
+struct BadEntry : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::string_view header_text(std::span<const std::byte> bytes, const std::string& file) {
+  if (bytes.size() < kLengthBytes) {
+    throw ModelFileError(
+        fmt::format("{}: {} bytes are too few for a safetensors file", file, bytes.size()));
+  }
+  std::uint64_t size = 0;
+  std::memcpy(&size, bytes.data(), kLengthBytes);
+  if (size > kLargestHeader || size > bytes.size() - kLengthBytes) {
+    throw ModelFileError(fmt::format("{}: header at offset 0 claims {} bytes, the file has {}",
+                                     file, size, bytes.size()));
+  }
+  return {reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, size};
+}
+
+std::map<std::string, std::string> notes_of(const nlohmann::json& value) {
+  std::map<std::string, std::string> notes;
+  for (const auto& [key, note] : value.items()) {
+    if (!note.is_string()) throw BadEntry("metadata must be text");
+    notes[key] = note.get<std::string>();
+  }
+  return notes;
+}
+
+TensorEntry entry_of(const std::string& name, const nlohmann::json& value,
+                     std::span<const std::byte> data) {
+  const auto type_field = value.find("dtype");
+  if (type_field == value.end() || !type_field->is_string()) throw BadEntry("no dtype");
+  const auto& type_name = type_field->get_ref<const std::string&>();
+  const auto type = type_of(type_name);
+  if (!type) throw BadEntry(fmt::format("unknown dtype '{}'", type_name));
+  const auto shape = integer_list(value, "shape");
+  if (!shape) throw BadEntry("shape is not a list of sizes");
+  const auto offsets = integer_list(value, "data_offsets");
+  if (!offsets || offsets->size() != 2) throw BadEntry("data_offsets is not a pair of offsets");
+  const auto begin = static_cast<std::uint64_t>((*offsets)[0]),
+             end = static_cast<std::uint64_t>((*offsets)[1]);
+  if (begin > end || end > data.size()) {
+    throw BadEntry(fmt::format("data at offset {} to {} lies outside the {} bytes of data", begin,
+                               end, data.size()));
+  }
+  const auto expected = checked_byte_count(*shape, *type);
+  if (!expected || *expected != end - begin) {
+    throw BadEntry(
+        fmt::format("{} bytes at offset {} do not fit its shape and dtype", end - begin, begin));
+  }
+  return {name, *type, *shape, data.subspan(begin, end - begin)};
+}
+
+/// By begin, then by end: entries without data come before the one that begins where they lie.
+void sort_by_place(std::vector<TensorEntry>& entries) {
+  std::ranges::stable_sort(entries, {}, [](const TensorEntry& entry) {
+    return std::pair(entry.bytes.data(), entry.bytes.size());
+  });
+}
+
+/// Data must follow one another without overlap or holes, as the format demands.
+void check_gapless(std::span<const TensorEntry> entries, std::span<const std::byte> data,
+                   const std::string& file) {
+  const std::byte* position = data.data();
+  for (const auto& entry : entries) {
+    if (entry.bytes.data() != position) {
+      throw ModelFileError(
+          fmt::format("{}: entry '{}' at offset {} overlaps its neighbour or leaves a hole", file,
+                      entry.name, entry.bytes.data() - data.data()));
+    }
+    position += entry.bytes.size();
+  }
+  if (position != data.data() + data.size()) {
+    throw ModelFileError(fmt::format("{}: {} bytes after the last entry", file,
+                                     data.data() + data.size() - position));
+  }
+}
+
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(MappedFile file)
@@ -94,73 +174,24 @@ SafetensorsFile::SafetensorsFile(std::span<const std::byte> bytes, const std::st
 }
 
 void SafetensorsFile::parse(std::span<const std::byte> bytes) {
-  if (bytes.size() < kLengthBytes) {
-    throw ModelFileError(
-        fmt::format("{}: {} bytes are too few for a safetensors file", name_, bytes.size()));
-  }
-  std::uint64_t header_size = 0;
-  std::memcpy(&header_size, bytes.data(), kLengthBytes);
-  if (header_size > kLargestHeader || header_size > bytes.size() - kLengthBytes) {
-    throw ModelFileError(fmt::format("{}: header at offset 0 claims {} bytes, the file has {}",
-                                     name_, header_size, bytes.size()));
-  }
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
-                              header_size);
-  const auto data = bytes.subspan(kLengthBytes + header_size);
+  const std::string_view text = header_text(bytes, name_);
+  const auto data = bytes.subspan(kLengthBytes + text.size());
   const nlohmann::json header = StrictJson(name_).parse(text);
   if (!header.is_object()) throw ModelFileError(fmt::format("{}: header is not an object", name_));
-
   for (const auto& [name, value] : header.items()) {
-    const auto fail = [&](std::string_view reason) {
-      throw ModelFileError(fmt::format("{}: entry '{}': {}", name_, name, reason));
-    };
-    if (!value.is_object()) fail("not an object");
-    if (name == "__metadata__") {
-      for (const auto& [key, note] : value.items()) {
-        if (!note.is_string()) fail("metadata must be text");
-        metadata_[key] = note.get<std::string>();
+    try {
+      if (!value.is_object()) throw BadEntry("not an object");
+      if (name == "__metadata__") {
+        metadata_ = notes_of(value);
+      } else {
+        entries_.push_back(entry_of(name, value, data));
       }
-      continue;
+    } catch (const BadEntry& bad) {
+      throw ModelFileError(fmt::format("{}: entry '{}': {}", name_, name, bad.what()));
     }
-    const auto type_field = value.find("dtype");
-    if (type_field == value.end() || !type_field->is_string()) fail("no dtype");
-    const auto type = type_of(type_field->get_ref<const std::string&>());
-    if (!type) fail(fmt::format("unknown dtype '{}'", type_field->get_ref<const std::string&>()));
-    const auto shape = integer_list(value, "shape");
-    if (!shape) fail("shape is not a list of sizes");
-    const auto offsets = integer_list(value, "data_offsets");
-    if (!offsets || offsets->size() != 2) fail("data_offsets is not a pair of offsets");
-    const auto begin = static_cast<std::uint64_t>((*offsets)[0]),
-               end = static_cast<std::uint64_t>((*offsets)[1]);
-    if (begin > end || end > data.size()) {
-      fail(fmt::format("data at offset {} to {} lies outside the {} bytes of data", begin, end,
-                       data.size()));
-    }
-    const auto expected = checked_byte_count(*shape, *type);
-    if (!expected || *expected != end - begin) {
-      fail(fmt::format("{} bytes at offset {} do not fit its shape and dtype", end - begin, begin));
-    }
-    entries_.push_back({name, *type, *shape, data.subspan(begin, end - begin)});
   }
-  // Data must follow one another without overlap or holes, as the format demands.
-  std::ranges::stable_sort(entries_, {}, [](const TensorEntry& entry) {
-    return entry.bytes.data() + entry.bytes.size();
-  });
-  std::ranges::stable_sort(entries_, {},
-                           [](const TensorEntry& entry) { return entry.bytes.data(); });
-  const std::byte* position = data.data();
-  for (const auto& entry : entries_) {
-    if (entry.bytes.data() != position) {
-      throw ModelFileError(
-          fmt::format("{}: entry '{}' at offset {} overlaps its neighbour or leaves a hole", name_,
-                      entry.name, entry.bytes.data() - data.data()));
-    }
-    position += entry.bytes.size();
-  }
-  if (position != data.data() + data.size()) {
-    throw ModelFileError(fmt::format("{}: {} bytes after the last entry", name_,
-                                     data.data() + data.size() - position));
-  }
+  sort_by_place(entries_);
+  check_gapless(entries_, data, name_);
 }
 
 const TensorEntry* SafetensorsFile::find(std::string_view name) const {

@@ -12,9 +12,9 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/partial_rows.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/engine/embedder.h"
 #include "protogcd/engine/image_loader.h"
 #include "protogcd/engine/placement.h"
-#include "protogcd/engine/tail.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/nn/device.h"
 
@@ -53,44 +53,6 @@ struct OutputPaths {
   }
 
   fs::path features, paths, tokens, skipped;
-};
-
-/// The part of a backbone that the task needs, on its device.
-class Embedder {
- public:
-  Embedder(Backbone backbone, const Placement& placement, bool with_tokens)
-      : exact_(placement.trained) {
-    if (with_tokens) {
-      plain_.emplace(backbone.vit.converted(placement.frozen, placement.device));
-    } else {
-      trunk_.emplace(backbone.vit, placement.frozen, placement.device);
-      tail_.emplace(backbone.vit, exact_, placement.device);
-    }
-  }
-
-  struct Result {
-    at::Tensor features;  ///< [B, D]
-    at::Tensor tokens;    ///< [B, T, D], undefined unless asked for
-  };
-
-  /// images [B, 3, S, S] -> contiguous on the CPU, float32 or float64.
-  Result run(const at::Tensor& images) const {
-    const at::NoGradGuard no_grad;
-    const auto home = [&](const at::Tensor& x) { return x.to(at::kCPU, exact_).contiguous(); };
-    if (!plain_) return {home(tail_->forward(trunk_->run(images))), {}};
-    const at::Tensor& weight = plain_->weights().patches.weight;
-    const at::Tensor tokens =
-        home(plain_->forward_tokens(images.to(weight.device(), weight.scalar_type())));
-    return {tokens.select(1, 0).contiguous(), tokens};
-  }
-
-  ElementType element_type() const { return element_type_of(exact_); }
-
- private:
-  at::ScalarType exact_;  ///< of what is handed out
-  std::optional<Trunk> trunk_;
-  std::optional<Tail> tail_;
-  std::optional<Vit> plain_;
 };
 
 std::string paths_digest(const SourceTable& sources) {
@@ -157,27 +119,40 @@ void embed_rest(const SourceTable& sources, const Embedder& embedder, const Load
                      ImageList::center_views(std::span<const std::uint32_t>(list).subspan(first)),
                      loader, skipped);
   std::size_t noted = skipped.count(), done = 0;
-  const auto note_bad = [&] {
+  // Bad images of a batch are written with it, not when the loader meets them.
+  const auto note_bad = [&](std::size_t end) {
     if (skipped.count() == noted) return;
     const auto bad = skipped.files();  // ordered, and noted in order: the new ones are the last
-    for (; noted < bad.size(); ++noted) rows.reject(bad[noted].source, bad[noted].reason);
+    for (; noted < bad.size() && bad[noted].source < end; ++noted)
+      rows.reject(bad[noted].source, bad[noted].reason);
   };
-  while (const ImageBatch* batch = images.next()) {
-    const auto result = embedder.run(batch->pixels);
+  struct Batch {
+    Embedder::Pending pending;
+    std::size_t end, rows;
+  };
+  const auto finish = [&](const Batch& batch) {
+    const auto result = Embedder::wait(batch.pending);
     rows.append(0, bytes_of(result.features));
     if (result.tokens.defined()) rows.append(1, bytes_of(result.tokens));
-    note_bad();
-    rows.finish_items(first + batch->end, batch->sources.size());
-    progress.add(batch->end - done);
-    done = batch->end;
+    note_bad(first + batch.end);
+    rows.finish_items(first + batch.end, batch.rows);
+    progress.add(batch.end - done);
+    done = batch.end;
     if (context.interrupted() && first + done < list.size()) {
       rows.save();
       throw InterruptedError(
           fmt::format("interrupted: {} of {} images are done and kept", rows.items(), list.size()),
           "repeat the command with --resume to go on");
     }
+  };
+  std::optional<Batch> last;
+  while (const ImageBatch* batch = images.next()) {
+    Batch next{embedder.start(batch->pixels), batch->end, batch->sources.size()};
+    if (last) finish(*last);
+    last = std::move(next);
   }
-  note_bad();  // images at the very end of the list
+  if (last) finish(*last);
+  note_bad(list.size());  // images at the very end of the list
   rows.finish_items(list.size(), 0);
   progress.add(list.size() - first - done);
 }
@@ -197,10 +172,12 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
 
   set_compute_threads(context.threads);
   const Embedder embedder(std::move(backbone), placement, options.tokens);
-  std::vector<PartialArray> arrays = {{out.features, embedder.element_type(), {config.width}}};
+  std::vector<PartialArray> arrays = {
+      {out.features, element_type_of(embedder.type()), {config.width}}};
   if (options.tokens) {
-    arrays.push_back(
-        {out.tokens, embedder.element_type(), {config.token_count(pixels.size), config.width}});
+    arrays.push_back({out.tokens,
+                      element_type_of(embedder.type()),
+                      {config.token_count(pixels.size), config.width}});
   }
   if (out.features.has_parent_path()) create_folders(out.features.parent_path());
   PartialRows rows(std::move(arrays), identity, options.resume);
@@ -211,7 +188,8 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
     context.log.info(fmt::format("{} of {} images are done already", resumed, sources.size()));
 
   const auto start = std::chrono::steady_clock::now();
-  embed_rest(sources, embedder, loader_options(pixels, options.reading, batch, context.threads),
+  embed_rest(sources, embedder,
+             loader_options(pixels, options.reading, batch, context.threads, placement.device),
              skipped, rows, context);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   write_tables(out, sources, skipped);

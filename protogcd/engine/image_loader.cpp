@@ -1,6 +1,9 @@
 #include "protogcd/engine/image_loader.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,15 +16,18 @@ namespace protogcd {
 
 /// One batch in the making.
 struct ImageLoader::Slot {
-  at::Tensor pixels;  ///< [views * batch, 3, crop, crop]
+  at::Tensor pixels;  ///< [views * batch, 3, crop, crop] float32, or for a GPU [..., crop, crop, 3]
+                      ///< 8-bit
+  std::optional<c10::Event> copied;  ///< when a GPU has taken the pixels
   std::size_t first = 0, count = 0;
   std::vector<MaybeBad> bad;               ///< [count]
   std::vector<std::exception_ptr> errors;  ///< [count]
   std::size_t pending = 0;                 ///< images not yet loaded
 
-  std::span<float> row(std::size_t index) {
+  template <class T>
+  std::span<T> row(std::size_t index) {
     const auto size = static_cast<std::size_t>(pixels.stride(0));
-    return {static_cast<float*>(pixels.data_ptr()) + index * size, size};
+    return {pixels.data_ptr<T>() + index * size, size};
   }
 };
 
@@ -33,15 +39,58 @@ struct ImageLoader::Worker {
   Image image;
 };
 
+/// To and on a GPU: pixels travel on a stream of their own, while the batch before them is
+/// computed.
+class ImageLoader::Upload {
+ public:
+  Upload(at::Device device, const Normalization& normalization)
+      : guard_(device.type()), device_(device), copies_(guard_.getStreamFromGlobalPool(device)) {
+    const auto channels = [&](const std::array<float, 3>& values) {
+      return at::tensor(at::ArrayRef<float>(values.data(), 3)).to(device).view({1, 3, 1, 1});
+    };
+    mean_ = channels(normalization.mean);
+    deviation_ = channels(normalization.deviation);
+    largest_ = channels({255, 255, 255});
+  }
+
+  /// [N, H, W, 3] 8-bit in pinned memory -> [N, 3, H, W] float32, the numbers of Normalizer.
+  /// `copied` tells when the memory may be written again.
+  at::Tensor run(const at::Tensor& pixels, std::optional<c10::Event>& copied) const {
+    const c10::Stream computing = guard_.getStream(device_);
+    if (!copied) copied.emplace(device_.type());
+    at::Tensor there;
+    {
+      const c10::StreamGuard on_copies(copies_);
+      there = pixels.to(device_, /*non_blocking=*/true);
+      copied->record(copies_);
+    }
+    copied->block(computing);
+    there.record_stream(
+        computing);  // its memory is not given away before computing is done with it
+    return there.permute({0, 3, 1, 2})
+        .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous)
+        .div_(largest_)  // a plain 255 would become a product with its inverse
+        .sub_(mean_)
+        .div_(deviation_);
+  }
+
+ private:
+  c10::impl::VirtualGuardImpl guard_;
+  at::Device device_;
+  c10::Stream copies_;
+  at::Tensor mean_, deviation_, largest_;  ///< [1, 3, 1, 1]
+};
+
 LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
-                             std::int64_t batch, std::size_t threads) {
+                             std::int64_t batch, std::size_t threads, at::Device device) {
   const ViewSize view = ViewSize::for_crop(static_cast<int>(pixels.size));
   LoaderOptions loader{.view = view,
                        .normalization = {},
                        .decode = {.apply_orientation = reading.apply_orientation,
                                   .fast_short_side = reading.fast_decode ? view.short_side : 0},
                        .batch = static_cast<std::size_t>(batch),
-                       .threads = threads};
+                       .threads = threads,
+                       .device = device};
   for (std::size_t i = 0; i < 3; ++i) {
     loader.normalization.mean[i] = static_cast<float>(pixels.mean[i]);
     loader.normalization.deviation[i] = static_cast<float>(pixels.deviation[i]);
@@ -65,13 +114,19 @@ ImageLoader::ImageLoader(const SourceTable& sources, ImageList list, const Loade
       // A queue that holds every slot's images: submitting never makes the caller wait.
       pool_(options.threads, (options.ahead + 1) * std::max<std::size_t>(options.batch, 1)) {
   if (options.batch == 0) throw InternalError("ImageLoader: an empty batch");
+  if (options.device.is_cuda()) {
+    upload_ = std::make_unique<Upload>(options.device, options.normalization);
+  }
   idle_.reserve(options.threads);
   const std::size_t batches = (list_.size + options.batch - 1) / options.batch;
   const auto rows = static_cast<std::int64_t>(options.views * std::min(options.batch, list_.size));
   for (std::size_t i = 0; i < std::min(options.ahead + 1, batches); ++i) {
     slots_.push_back(std::make_unique<Slot>());
+    const std::int64_t side = options.view.crop;
     slots_.back()->pixels =
-        at::empty({rows, 3, options.view.crop, options.view.crop}, at::TensorOptions(at::kFloat));
+        options.device.is_cuda()
+            ? at::empty({rows, side, side, 3}, at::TensorOptions(at::kByte).pinned_memory(true))
+            : at::empty({rows, 3, side, side}, at::TensorOptions(at::kFloat));
   }
   for (auto& slot : slots_) schedule(*slot);
 }
@@ -82,6 +137,7 @@ ImageLoader::~ImageLoader() {
 }
 
 void ImageLoader::schedule(Slot& slot) {
+  if (slot.copied) slot.copied->synchronize();
   slot.first = scheduled_;
   slot.count = std::min(options_.batch, list_.size - scheduled_);
   slot.bad.assign(slot.count, std::nullopt);
@@ -124,7 +180,7 @@ MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& sl
                            : worker.reader.read_center(request.source, options_.view, worker.image);
     if (bad) return bad;
     const ImageBox box = image ? center_crop_box(image->size(), side) : ImageBox{0, 0, side, side};
-    normalizer_.apply(image ? *image : worker.image, box, false, slot.row(index));
+    put(image ? *image : worker.image, box, false, slot, index);
     return std::nullopt;
   }
   if (image == nullptr) {
@@ -136,9 +192,18 @@ MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& sl
   for (std::size_t view = 0; view < options_.views; ++view, ++key.view) {
     RandomStream stream(key);
     const RandomView drawn = draw_random_view(image->size(), side, stream);
-    normalizer_.apply(*image, drawn.box, drawn.flip, slot.row(view * slot.count + index));
+    put(*image, drawn.box, drawn.flip, slot, view * slot.count + index);
   }
   return std::nullopt;
+}
+
+void ImageLoader::put(const Image& image, const ImageBox& box, bool flip, Slot& slot,
+                      std::size_t row) const {
+  if (options_.device.is_cuda()) {
+    copy_window(image, box, flip, slot.row<std::uint8_t>(row));
+  } else {
+    normalizer_.apply(image, box, flip, slot.row<float>(row));
+  }
 }
 
 /// The slot's images become the batch: errors are thrown, bad images noted, good ones moved
@@ -159,11 +224,14 @@ void ImageLoader::finish(Slot& slot) {
       continue;
     }
     const std::size_t place = batch_.sources.size();
-    if (place != i) std::ranges::copy(slot.row(i), slot.row(place).begin());
+    if (place != i)
+      slot.pixels[static_cast<std::int64_t>(place)].copy_(
+          slot.pixels[static_cast<std::int64_t>(i)]);
     batch_.sources.push_back(source);
   }
   const auto rows = static_cast<std::int64_t>(options_.views * batch_.sources.size());
   batch_.pixels = slot.pixels.narrow(0, 0, rows);
+  if (upload_) batch_.pixels = upload_->run(batch_.pixels, slot.copied);
 }
 
 const ImageBatch* ImageLoader::next() {

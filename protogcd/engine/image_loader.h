@@ -37,6 +37,9 @@ struct LoaderOptions {
   std::size_t ahead = 2;              ///< batches made ready beyond the one in use
   std::size_t views = 1;              ///< rows that each image gives
   const ImageCache* cache = nullptr;  ///< images found there are not read again
+  /// Where batches are handed out. To a GPU travel 8-bit pixels from pinned memory, while it
+  /// computes; they become network input there.
+  at::Device device = at::kCPU;
 };
 
 /// How image files become pixels, beyond what the backbone asks for.
@@ -47,7 +50,7 @@ struct ReadingOptions {
 
 /// What a backbone's preprocessing asks for.
 LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
-                             std::int64_t batch, std::size_t threads);
+                             std::int64_t batch, std::size_t threads, at::Device device);
 
 /// One image of the list: its centre view, or views drawn at random from this key (the first of
 /// them has the key's own `view`, each further one the next).
@@ -92,10 +95,12 @@ class ImageLoader {
  private:
   struct Slot;
   struct Worker;
+  class Upload;
 
   void schedule(Slot& slot);
   void load(Slot& slot, std::size_t index);
   MaybeBad read(Worker& worker, const ImageRequest& request, Slot& slot, std::size_t index) const;
+  void put(const Image& image, const ImageBox& box, bool flip, Slot& slot, std::size_t row) const;
   void finish(Slot& slot);
 
   const SourceTable& sources_;
@@ -103,6 +108,7 @@ class ImageLoader {
   const LoaderOptions options_;
   const Normalizer normalizer_;
   SkippedFiles& skipped_;
+  std::unique_ptr<Upload> upload_;  ///< where batches go to a GPU
   ImageBatch batch_;
   std::vector<std::unique_ptr<Slot>> slots_;  ///< a ring
   std::size_t scheduled_ = 0;                 ///< images of the list handed to the threads

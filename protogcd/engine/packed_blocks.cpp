@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "protogcd/engine/cpu_attention.h"
 #include "protogcd/engine/frozen_blocks.h"
 
 namespace protogcd {
@@ -58,15 +59,7 @@ class PackedBlock {
         out_(with_scale(block.out, block.scale2)) {}
 
   at::Tensor run(const at::Tensor& x) const {
-    const std::int64_t batch = x.size(0), tokens = x.size(1), width = x.size(2);
-    const auto heads = qkv_.run(normed(x, norm1_))
-                           .view({batch, tokens, 3, config_.heads, width / config_.heads})
-                           .unbind(2);
-    const at::Tensor mixed =
-        at::scaled_dot_product_attention(heads[0].transpose(1, 2), heads[1].transpose(1, 2),
-                                         heads[2].transpose(1, 2))
-            .transpose(1, 2)
-            .reshape({batch, tokens, width});
+    const at::Tensor mixed = attend(qkv_.run(normed(x, norm1_)), config_.heads);
     const at::Tensor y = projection_.run_and_add(mixed, x);
     return out_.run_and_add(inner(normed(y, norm2_)), y);
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "protogcd/core/error.h"
+#include "protogcd/engine/buffer_pool.h"
 #include "protogcd/engine/frozen_blocks.h"
 
 namespace protogcd {
@@ -82,6 +83,7 @@ struct Trunk::Model {
   std::unique_ptr<FrozenBlocks> blocks;
   at::ScalarType type;
   at::Device device;
+  BufferPool pool;
 
   at::Tensor embed(const at::Tensor& images) const {
     const VitConfig& config = vit.config();
@@ -148,8 +150,8 @@ Trunk::Trunk(const Vit& vit, at::ScalarType type, at::Device device,
   Embedding embedding(converted);
   auto blocks = choose_blocks(converted, count, type, device);
   converted.weights().blocks.clear();  // `blocks` holds what it needs
-  model_ = std::make_unique<Model>(
-      Model{std::move(converted), std::move(embedding), std::move(blocks), type, device});
+  model_ = std::make_unique<Model>(Model{std::move(converted), std::move(embedding),
+                                         std::move(blocks), type, device, BufferPool()});
 }
 
 Trunk::~Trunk() = default;
@@ -161,6 +163,8 @@ at::ScalarType Trunk::type() const {
 
 TrunkTokens Trunk::run(const at::Tensor& images) const {
   at::NoGradGuard no_grad;
+  std::optional<BufferPool::Scope> scope;
+  if (model_->device.is_cpu()) scope.emplace(model_->pool);
   return model_->blocks->run(model_->embed(images.to(model_->device, model_->type).contiguous()));
 }
 

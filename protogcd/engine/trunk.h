@@ -40,7 +40,9 @@ class Trunk {
   Trunk(Trunk&&) noexcept;
 
   at::ScalarType type() const;
-  /// images [B, 3, S, S] of any floating type, on any device.
+  /// images [B, 3, S, S] of any floating type, on any device. After the first run on
+  /// images of a shape no memory is allocated for tensors, if the caller lets go of the tokens of
+  /// earlier runs (buffer_pool_test holds it; on CUDA, libtorch's own pool).
   TrunkTokens run(const at::Tensor& images) const;
 
  private:

@@ -108,7 +108,8 @@ at::Tensor Model::cosines(const TrunkTokens& tokens) const {
 }
 
 LoaderOptions Model::center_loader(std::size_t threads) const {
-  return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads);
+  return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads,
+                        placement_.device);
 }
 
 void Model::save(const fs::path& folder) const {
@@ -156,7 +157,8 @@ Model load_model(const fs::path& run, const fs::path& backbone_file, const Conte
                          "--model takes the folder of a finished run");
   }
   ModelInfo info = ModelInfo::from_json(read_text_file(info_file), info_file.string());
-  Model model(open_backbone_of(info, backbone_file), std::move(info), place(context), 0);
+  const Backbone backbone = open_backbone_of(info, backbone_file);
+  Model model(backbone, std::move(info), place(context), 0);
   const StateDict state = load_state_dict(tensor_file);
   const auto parameters = trained_parameters(model.blocks(), model.head());
   std::vector<ExpectedTensor> expected;

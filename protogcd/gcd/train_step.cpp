@@ -41,6 +41,7 @@ LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
 at::Tensor TrainStep::run_with(const TrunkTokens& tokens,
                                const std::function<at::Tensor(const HeadOutput&)>& loss,
                                const at::Tensor& rate) {
+  const BufferPool::Scope scope(buffers_);
   parameters_.forget_gradients();
   const at::Tensor total = loss(head_.forward(blocks_.forward(tokens)));
   total.backward();

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "protogcd/engine/buffer_pool.h"
 #include "protogcd/engine/trained_blocks.h"
 #include "protogcd/gcd/communicator.h"
 #include "protogcd/gcd/objective.h"
@@ -25,7 +26,8 @@ class TrainStep {
             Communicator& communicator);
 
   /// tokens of 2B rows: view 1 of every image, then view 2. Returns the losses before the update.
-  /// Nothing is read back from the device.
+  /// Nothing is read back from the device, and after the first steps no memory is taken for tensors
+  /// (on CUDA libtorch sees to that).
   LossTerms run(const TrunkTokens& tokens, const StepBatch& batch, const StepSchedule& schedule);
 
   /// A step with another loss, a scalar: for benchmarks and tests. Returns it.
@@ -43,6 +45,7 @@ class TrainStep {
   Communicator& communicator_;
   FlatParameters parameters_;
   Sgd optimiser_;
+  BufferPool buffers_{1024};  ///< a step makes a few hundred tensors
 };
 
 /// Blocks and head under the names of the reference's checkpoints: "0.blocks.11.norm1.weight", ...,

@@ -149,7 +149,7 @@ class Trainer {
         prior_(options.prior.empty() ? std::vector<double>{}
                                      : read_prior(options.prior, info_.classes)),
         loader_(loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(),
-                               context.threads)),
+                               context.threads, placement_.device)),
         cache_bytes_(cache_bytes()),
         folder_(options.out, how_to_open()),
         set_(std::move(dataset), loader_, cache_bytes_ / 2, policy, context),

@@ -30,6 +30,22 @@ Image crop_image(const Image& image, const ImageBox& box) {
   return cropped;
 }
 
+void copy_window(const Image& image, const ImageBox& box, bool flip,
+                 std::span<std::uint8_t> output) {
+  check_inside(image, box);
+  const std::size_t row = std::size_t{3} * box.width;
+  if (output.size() != row * box.height) throw DataError("copy_window: output of another size");
+  for (int y = 0; y < box.height; ++y) {
+    const std::uint8_t* from = image.at(box.left, box.top + y);
+    std::uint8_t* to = output.data() + row * y;
+    if (!flip) {
+      std::memcpy(to, from, row);
+      continue;
+    }
+    for (int x = 0; x < box.width; ++x) std::memcpy(to + 3 * x, from + 3 * (box.width - 1 - x), 3);
+  }
+}
+
 Image flip_horizontally(const Image& image) {
   Image flipped(image.width, image.height);
   for (int y = 0; y < image.height; ++y) {

@@ -19,6 +19,11 @@ struct Normalization {
   std::array<float, 3> deviation = {0.229f, 0.224f, 0.225f};
 };
 
+/// Window `box` of the image, mirrored if `flip`, as it is: [box.height, box.width, 3]. DataError
+/// as above.
+void copy_window(const Image& image, const ImageBox& box, bool flip,
+                 std::span<std::uint8_t> output);
+
 /// The 256 values each channel can take, computed once for many images.
 class Normalizer {
  public:

@@ -90,7 +90,11 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   while (state.find(fmt::format("blocks.{}.norm1.weight", config.depth)) != nullptr) ++config.depth;
   if (config.depth == 0) needed(state, "blocks.0.norm1.weight", 1);
   config.heads = heads.value_or(config.width / kUsualHeadWidth);
-  if (config.heads < 1 || config.width % config.heads != 0 || config.patch < 1) {
+  if (config.width < 1 || config.patch < 1) {
+    throw ModelFileError(fmt::format("{}: 'patch_embed.proj.weight' of shape [{}] has no values",
+                                     state.origin, fmt::join(patches.sizes(), ", ")));
+  }
+  if (config.heads < 1 || config.width % config.heads != 0) {
     throw ModelFileError(fmt::format("{}: {} channels cannot be divided among {} heads",
                                      state.origin, config.width, config.heads),
                          "say how many there are with --heads");
@@ -98,6 +102,8 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   config.gated_mlp = state.find("blocks.0.mlp.w12.weight") != nullptr;
   config.hidden = config.gated_mlp ? needed(state, "blocks.0.mlp.w3.weight", 2).size(1)
                                    : needed(state, "blocks.0.mlp.fc1.weight", 2).size(0);
+  if (config.hidden < 1)
+    throw ModelFileError(fmt::format("{}: the MLP of block 0 has no channels", state.origin));
   config.layer_scale = state.find("blocks.0.ls1.gamma") != nullptr;
   if (state.find("register_tokens") != nullptr)
     config.registers = needed(state, "register_tokens", 3).size(1);

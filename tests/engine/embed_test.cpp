@@ -3,14 +3,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <thread>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
@@ -24,8 +21,6 @@
 #include "tests/image/image_helpers.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
-
-extern char** environ;
 
 namespace protogcd {
 namespace {
@@ -221,44 +216,14 @@ TEST(Embed, WrongInputIsNamed) {
   EXPECT_EQ(run_protogcd(work.command({}, "features.bin")).exit_code, 2);
 }
 
-/// Starts the program and sends it a signal once it has promised some rows. The wait status; stderr
-/// goes to the file `errors` of the folder.
-int signal_in_the_middle(const Work& work, const std::vector<std::string>& arguments, int number) {
-  std::vector<std::string> words = {testing::protogcd_path()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (work.folder / "errors").c_str(),
-                                   O_CREAT | O_TRUNC | O_WRONLY, 0600);
-  // Whatever started this test may ignore Ctrl-C, and the program would inherit that.
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGINT);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  pid_t process = 0;
-  const int failed = posix_spawn(&process, argv[0], &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return -1;
+/// Starts the program and sends it a signal once it has promised some rows.
+testing::ProgramResult signal_in_the_middle(const Work& work,
+                                            const std::vector<std::string>& arguments, int number) {
   const auto journal = work.folder / ".features.npy.partial/journal";
-  std::error_code error;
-  int status = 0;
-  while (waitpid(process, &status, WNOHANG) == 0) {
-    const auto size = std::filesystem::file_size(journal, error);
-    if (!error && size > 0) {
-      ::kill(process, number);
-      waitpid(process, &status, 0);
-      return status;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return status;
+  return testing::signal_protogcd(arguments, number, [&] {
+    std::error_code error;
+    return std::filesystem::file_size(journal, error) > 0 && !error;
+  });
 }
 
 /// Many small steps, one of them with an image that cannot be read, and the files of a run that
@@ -298,8 +263,7 @@ struct SlowWork : Work {
 
 TEST(Embed, AKilledRunGoesOnToTheSameBytes) {
   const SlowWork work;
-  const int status = signal_in_the_middle(work, work.slow, SIGKILL);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(signal_in_the_middle(work, work.slow, SIGKILL).exit_code, -SIGKILL);
   EXPECT_FALSE(std::filesystem::exists(work.folder / "features.npy"));
   const auto refused = run_protogcd(work.slow);
   EXPECT_EQ(refused.exit_code, 2);
@@ -313,10 +277,9 @@ TEST(Embed, AKilledRunGoesOnToTheSameBytes) {
 
 TEST(Embed, CtrlCKeepsWhatIsDoneAndSaysHowToGoOn) {
   const SlowWork work;
-  const int status = signal_in_the_middle(work, work.slow, SIGINT);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
-  const std::string errors = read_text_file(work.folder / "errors");
+  const auto stopped = signal_in_the_middle(work, work.slow, SIGINT);
+  ASSERT_EQ(stopped.exit_code, 130);
+  const std::string& errors = stopped.errors;
   EXPECT_THAT(errors, AllOf(HasSubstr("Ctrl-C again"), HasSubstr("--resume")));
   // Every image it speaks of is in the journal.
   std::smatch match;

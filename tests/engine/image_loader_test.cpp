@@ -277,5 +277,23 @@ TEST(ImageLoader, ABadImageAmongRandomViewsIsAnErrorThatNamesIt) {
   EXPECT_THAT(testing::message_of<DataError>([&] { loader.next(); }), HasSubstr("4.png"));
 }
 
+TEST(ImageLoader, BatchesForAGpuAreTheSameNumbers) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  const Images set(12);
+  SkippedFiles skipped(bears("0"), 12);
+  LoaderOptions there = two_views(3, 2);
+  there.device = at::Device(at::kCUDA, 0);
+  ImageLoader gpu(set.sources, drawn_twice(set.list), there, skipped),
+      cpu(set.sources, drawn_twice(set.list), two_views(3, 2), skipped);
+  int batches = 0;
+  while (const ImageBatch* expected = cpu.next()) {
+    const ImageBatch* batch = gpu.next();
+    EXPECT_TRUE(batch->pixels.is_cuda());
+    EXPECT_TRUE(batch->pixels.cpu().equal(expected->pixels)) << batches;
+    ++batches;
+  }
+  EXPECT_EQ(batches, 4);
+}
+
 }  // namespace
 }  // namespace protogcd

@@ -49,7 +49,7 @@ struct Work {
       write_png(path, random_image(40, 50, static_cast<std::uint64_t>(i)));
       images.push_back(sources.add_path(path));
     }
-    loader = loader_options({.size = kSide}, {}, 16, 2);
+    loader = loader_options({.size = kSide}, {}, 16, 2, at::kCPU);
   }
 
   BankPlan plan(BankOptions options) const {

@@ -45,6 +45,9 @@ const VitConfig kFull{.patch = 8,
                       .gated_mlp = true,
                       .position_on_class = false};
 
+/// 64 channels a head, as in every public release: what kernels of our own are made for.
+const VitConfig kWide{.patch = 8, .width = 128, .depth = 4, .heads = 2, .hidden = 96, .grid = 5};
+
 TEST(Trunk, IsThePlainModelInFloat64) {
   expect_trunk_matches(kPlain, at::kDouble, 1e-12);
   expect_trunk_matches(kFull, at::kDouble, 1e-12);
@@ -60,6 +63,18 @@ TEST(Trunk, PackedBfloat16IsThePlainModelUpToRounding) {
   expect_trunk_matches(kFull, at::kBFloat16, 2e-2);
 }
 
+TEST(Trunk, PackedBfloat16IsAsExactAsThePlainModelInBfloat16) {
+  const Vit vit(kWide, random_vit_state(kWide), at::kDouble);
+  const at::Tensor images = at::randn({3, 3, 40, 40}, at::kDouble);
+  const at::Tensor exact = plain_tokens(vit, images).select(1, 0);
+  const double plain = relative_error(
+      plain_tokens(vit.converted(at::kBFloat16, at::kCPU), images.to(at::kBFloat16)).select(1, 0),
+      exact);
+  const double packed =
+      relative_error(Trunk(vit, at::kBFloat16, at::kCPU).run(images).class_token, exact);
+  EXPECT_LT(packed, 1.5 * plain);
+}
+
 TEST(Trunk, FusedCudaIsThePlainModelUpToRounding) {
   if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
   for (const VitConfig& config : {kPlain, kFull}) {
@@ -72,6 +87,19 @@ TEST(Trunk, FusedCudaIsThePlainModelUpToRounding) {
       EXPECT_LT(relative_error(on_cuda.normalised.cpu(), on_cpu.normalised), tolerance);
       EXPECT_LT(relative_error(on_cuda.class_token.cpu(), on_cpu.class_token), tolerance);
     }
+  }
+}
+
+TEST(Trunk, HandsOutRawTokensBeforeAnyTrainedBlockOnCuda) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  const Vit vit(kPlain, random_vit_state(kPlain), at::kDouble);
+  const at::Tensor images = at::randn({3, 3, 24, 24}, at::kDouble);
+  for (const std::int64_t first : {0, 1, 2}) {
+    const TrunkTokens tokens = Trunk(vit, at::kBFloat16, at::kCUDA, first).run(images);
+    EXPECT_FALSE(tokens.normalised.defined());
+    EXPECT_LT(
+        relative_error(tokens.raw.cpu(), Trunk(vit, at::kDouble, at::kCPU, first).run(images).raw),
+        2e-2);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/nn/random_state.h"
 #include "protogcd/nn/vit.h"
+#include "tests/support/error_message.h"
 #include "tests/support/run_program.h"
 
 namespace protogcd {
@@ -101,6 +102,71 @@ TEST(VitNames, BlocksOfTrainingCheckpointsAreNumberedTwice) {
       .origin = "chunked",
       .tensors = {{"cls_token", at::ones({1, 1, 4})}, {"blocks.3.7.norm1.weight", at::ones({4})}}};
   EXPECT_NE(with_release_names(state).state.find("blocks.7.norm1.weight"), nullptr);
+}
+
+/// A good Hugging Face file with one tensor replaced (undefined: left out): what loading it says.
+std::string message_with(const std::string& name, const at::Tensor& tensor) {
+  StateDict state = load_state_dict(fixture("hf_dinov2_registers.safetensors"));
+  EXPECT_NE(state.find(name), nullptr) << name;
+  if (tensor.defined()) {
+    state.tensors[name] = tensor;
+  } else {
+    state.tensors.erase(name);
+  }
+  return testing::message_of<ModelFileError>([&] {
+    const ReleaseState release = with_release_names(state);
+    Vit(infer_vit_config(release, 2), release.state);
+  });
+}
+
+const std::string kQuery = "encoder.layer.1.attention.attention.query.",
+                  kKey = "encoder.layer.1.attention.attention.key.",
+                  kValue = "encoder.layer.1.attention.attention.value.";
+
+TEST(VitNames, MalformedQueriesKeysAndValuesAreNamed) {
+  const std::int64_t width = load_state_dict(fixture("hf_dinov2_registers.safetensors"))
+                                 .tensors.at(kQuery + "bias")
+                                 .size(0);
+  using ::testing::HasSubstr;
+  for (const std::string& part : {kKey, kValue}) {
+    for (const at::Tensor& bad : {at::Tensor(), at::ones({}), at::empty({0}),
+                                  at::ones({width, width + 1}), at::ones({width})}) {
+      EXPECT_THAT(message_with(part + "weight", bad), HasSubstr("blocks.1.attn.qkv.weight"));
+    }
+    for (const at::Tensor& bad : {at::Tensor(), at::ones({}), at::empty({0}), at::ones({1})})
+      EXPECT_THAT(message_with(part + "bias", bad), HasSubstr("blocks.1.attn.qkv.bias"));
+  }
+  // Without queries there is nothing to join; the matrix is then missing.
+  EXPECT_THAT(message_with(kQuery + "weight", {}), HasSubstr("blocks.1.attn.qkv.weight"));
+  EXPECT_THAT(message_with(kQuery + "weight", at::ones({})), HasSubstr("blocks.1.attn.qkv.weight"));
+}
+
+TEST(VitNames, MalformedRegisterTokensAreNamed) {
+  using ::testing::HasSubstr;
+  const std::string name = "embeddings.register_tokens";
+  for (const at::Tensor& bad : {at::ones({}), at::ones({4}), at::empty({0}), at::ones({1, 4, 1}),
+                                at::ones({2, 4, 16}), at::ones({1, 1, 4, 16})}) {
+    EXPECT_THAT(message_with(name, bad), HasSubstr("register_tokens"));
+  }
+  EXPECT_EQ(message_with(name, {}), "accepted") << "a model without register tokens";
+}
+
+TEST(VitNames, EmptyTensorsAreNoModel) {
+  using ::testing::HasSubstr;
+  const StateDict good = load_state_dict(fixture("hf_dinov2_registers.safetensors"));
+  for (const auto& [name, tensor] : good.tensors) {
+    if (name == "embeddings.mask_token" || name == "embeddings.register_tokens") continue;
+    auto shape = tensor.sizes().vec();
+    shape.front() = 0;
+    EXPECT_NE(message_with(name, at::empty(shape)), "accepted") << name;
+    EXPECT_NE(message_with(name, at::empty({0})), "accepted") << name;
+  }
+  EXPECT_THAT(
+      message_with("embeddings.patch_embeddings.projection.weight", at::empty({0, 3, 14, 14})),
+      HasSubstr("patch_embed.proj.weight"));
+  VitConfig empty = kTiny;
+  empty.width = 0;
+  EXPECT_THROW(infer_vit_config(with_release_names(random_vit_state(empty)), 2), ModelFileError);
 }
 
 }  // namespace
