@@ -31,7 +31,7 @@ struct Options {
   std::string backbone = "dino-vits16";
   std::int64_t batch = 128, classes = 100, images = 1024;
   std::int64_t runs = 5, steps = 5;
-  bool full = true;
+  bool no_full = false;
   std::string python;
   std::filesystem::path csv;
   bool overwrite = false;
@@ -179,7 +179,7 @@ Benchmark::Benchmark(const Options& options, Session& session)
                .hard_count = at::scalar_tensor(batch / 2, on_device.dtype(at::kLong))};
   add_bank_step();
   add_parts();
-  if (options.full) add_full_step();
+  if (!options.no_full) add_full_step();
   if (!options.python.empty()) add_python_step();
 }
 
@@ -385,8 +385,8 @@ Verb bench_train_verb() {
         table.add("images", &options->images, "images in the bank").at_least(2);
         table.add("runs", &options->runs, "timed rounds").at_least(1).at_most(1000);
         table.add("steps", &options->steps, "bank steps in a round").at_least(1).at_most(1000);
-        table.add("full", &options->full,
-                  "also the step without a bank: the trunk, and the whole last block");
+        table.add("no_full", &options->no_full,
+                  "leave out the step without a bank (the trunk, and the whole last block)");
         table
             .add("python", &options->python,
                  "also a bank step in eager PyTorch, by this interpreter")

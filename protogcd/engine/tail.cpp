@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "protogcd/engine/pooled_tokens.h"
+
 namespace protogcd {
 
 Tail::Tail(const Vit& vit, at::ScalarType type, at::Device device)
@@ -15,33 +17,31 @@ Tail::Tail(const Vit& vit, at::ScalarType type, at::Device device)
 //   score_t = q_h . W_k,h (gamma n_t + beta)   = (gamma W_k,h^T q_h) . n_t + const        (const
 //   cancels in the softmax) value   = sum_t p_t W_v,h (gamma n_t + beta) = W_v,h (gamma (sum_t p_t
 //   n_t) + beta)   (the p_t sum to 1)
-// so that the tokens are touched by two small products only, and never projected.
+// so that the tokens are touched by two small products only, and never projected. gamma and the
+// softmax's scale go into the matrices and the query, which are smaller than what they act on.
 at::Tensor Tail::forward(const TrunkTokens& tokens) const {
   const at::Tensor& n = tokens.normalised;  // [B, T, D]
   const std::int64_t batch = n.size(0), width = config_.width, heads = config_.heads,
                      head = config_.head_width();
   const at::ScalarType type = block_.qkv.weight.scalar_type();
   const auto qkv_weight =
-      block_.qkv.weight.view({3, heads, head, width});  // q, k, v: [heads, head, D]
-  const auto qkv_bias = block_.qkv.bias.view({3, width});
+      block_.qkv.weight.view({3, heads, head, width}).unbind();  // q, k, v: [heads, head, D]
+  const auto qkv_bias = block_.qkv.bias.view({3, width}).unbind();
   const at::Tensor &gamma = block_.norm1.weight, &beta = block_.norm1.bias;
 
   const at::Tensor class_input = n.select(1, 0).to(type) * gamma + beta;  // [B, D]
-  const at::Tensor query =
-      at::linear(class_input, qkv_weight[0].reshape({width, width}), qkv_bias[0]);
-  const at::Tensor absorbed =
-      at::matmul(query.view({batch, heads, head}).transpose(0, 1), qkv_weight[1]).transpose(0, 1) *
-      gamma;  // [B, heads, D]
   const double scale = 1 / std::sqrt(static_cast<double>(head));
-  const at::Tensor scores = at::matmul(absorbed.to(n.scalar_type()), n.transpose(1, 2)).to(type) *
-                            scale;  // [B, heads, T]
-  const at::Tensor mean =
-      at::matmul(at::softmax(scores, -1).to(n.scalar_type()), n).to(type);  // [B, heads, D]
+  const at::Tensor query =
+      at::linear(class_input, qkv_weight[0].reshape({width, width}), qkv_bias[0]) * scale;
+  const at::Tensor absorbed =
+      at::matmul(query.view({batch, heads, head}).transpose(0, 1), qkv_weight[1] * gamma)
+          .transpose(0, 1);                            // [B, heads, D]
+  const at::Tensor mean = pooled_tokens(absorbed, n);  // [B, heads, D]
   const at::Tensor values =
-      at::matmul((mean * gamma + beta).transpose(0, 1), qkv_weight[2].transpose(1, 2))
+      at::matmul(mean.transpose(0, 1), (qkv_weight[2] * gamma).transpose(1, 2))
           .transpose(0, 1)
           .reshape({batch, width}) +
-      qkv_bias[2];  // [B, D]
+      at::mv(qkv_weight[2].reshape({width, width}), beta) + qkv_bias[2];  // [B, D]
 
   const auto residual = [](const at::Tensor& x, const LinearWeights& linear,
                            const at::Tensor& input, const at::Tensor& factor) {

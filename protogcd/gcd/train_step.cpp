@@ -42,11 +42,13 @@ at::Tensor TrainStep::run_with(const TrunkTokens& tokens,
                                const std::function<at::Tensor(const HeadOutput&)>& loss,
                                const at::Tensor& rate) {
   const BufferPool::Scope scope(buffers_);
-  parameters_.zero_gradient();
+  parameters_.forget_gradients();
   const at::Tensor total = loss(head_.forward(blocks_.forward(tokens)));
   total.backward();
-  at::Tensor gradient = parameters_.gradient();
-  communicator_.all_reduce(gradient);
+  if (communicator_.size() > 1) {
+    at::Tensor gradient = parameters_.flat_gradient();
+    communicator_.all_reduce(gradient);
+  }
   optimiser_.step(rate);
   return total.detach();
 }

@@ -16,13 +16,11 @@ FlatParameters::FlatParameters(const std::map<std::string, at::Tensor>& paramete
     if (matrices) matrix_count_ = count;
   }
   values_ = at::empty({count}, named_.begin()->second.options().requires_grad(false));
-  gradient_ = at::zeros_like(values_);
-  const auto values = views_of(values_), gradients = views_of(gradient_);
+  const auto values = views_of(values_);
   for (auto& [name, tensor] : named_) {
     values.at(name).copy_(tensor);
     tensor.set_data(values.at(name));
     tensor.requires_grad_(true);
-    tensor.mutable_grad() = gradients.at(name);
   }
 }
 
@@ -32,6 +30,24 @@ std::map<std::string, at::Tensor> FlatParameters::views_of(const at::Tensor& buf
     views[name] = buffer.narrow(0, place.offset, place.count).view(named_.at(name).sizes());
   }
   return views;
+}
+
+void FlatParameters::forget_gradients() {
+  for (auto& [name, tensor] : named_) tensor.mutable_grad() = at::Tensor();
+}
+
+at::Tensor FlatParameters::flat_gradient() {
+  if (!gradient_.defined()) gradient_ = at::zeros_like(values_);
+  for (auto& [name, view] : views_of(gradient_)) {
+    at::Tensor& gradient = named_.at(name).mutable_grad();
+    if (gradient.defined()) {
+      view.copy_(gradient);
+    } else {
+      view.zero_();
+    }
+    gradient = view;
+  }
+  return gradient_;
 }
 
 }  // namespace protogcd

@@ -1,5 +1,5 @@
-// Trained tensors laid out in one buffer, their gradients in another: one optimiser step and one
-// all-reduce for all of them, at addresses that never change.
+// Trained tensors laid out in one buffer, at addresses that never change. Gradients are left where
+// the backward pass made them, and laid out alike only where several processes sum them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,15 +16,18 @@ class FlatParameters {
   /// with their values, and now need gradients; whoever holds one sees every update.
   explicit FlatParameters(const std::map<std::string, at::Tensor>& parameters);
 
-  const at::Tensor& values() const { return values_; }      ///< [P]: matrices, then the rest
-  const at::Tensor& gradient() const { return gradient_; }  ///< [P], in the same order
+  const at::Tensor& values() const { return values_; }  ///< [P]: matrices, then the rest
   /// Values of tensors with two or more dimensions: those come first, and are decayed.
   std::int64_t matrix_count() const { return matrix_count_; }
   const std::map<std::string, at::Tensor>& named() const { return named_; }
   /// A buffer of the same layout, tensor by tensor: for the optimiser's state.
   std::map<std::string, at::Tensor> views_of(const at::Tensor& buffer) const;
 
-  void zero_gradient() { gradient_.zero_(); }
+  /// Before a backward pass: it then hands over its gradients instead of adding to some.
+  void forget_gradients();
+  /// All gradients as one buffer [P] in the order of the values, which the tensors' own then are
+  /// views of: what is done to it is done to them.
+  at::Tensor flat_gradient();
 
  private:
   struct Place {
@@ -34,7 +37,7 @@ class FlatParameters {
 
   std::map<std::string, at::Tensor> named_;
   std::map<std::string, Place> places_;
-  at::Tensor values_, gradient_;
+  at::Tensor values_, gradient_;  ///< the latter once it is needed
   std::int64_t matrix_count_ = 0;
 };
 

@@ -6,15 +6,33 @@
 namespace protogcd {
 
 Sgd::Sgd(FlatParameters& parameters, const SgdOptions& options)
-    : parameters_(parameters), options_(options), momentum_(at::zeros_like(parameters.values())) {}
+    : parameters_(parameters), options_(options), momentum_(at::zeros_like(parameters.values())) {
+  matrices_.weight_decay = options.weight_decay;
+  const auto values = parameters.views_of(parameters.values()),
+             momenta = parameters.views_of(momentum_);
+  for (const auto& [name, tensor] : parameters.named()) {
+    Group& group = tensor.dim() >= 2 ? matrices_ : others_;
+    group.names.push_back(name);
+    group.values.push_back(values.at(name));
+    group.momenta.push_back(momenta.at(name));
+  }
+}
 
 void Sgd::step(const at::Tensor& rate) {
   const at::NoGradGuard no_grad;
-  const std::int64_t matrices = parameters_.matrix_count();
-  momentum_.mul_(options_.momentum).add_(parameters_.gradient());
-  momentum_.narrow(0, 0, matrices)
-      .add_(parameters_.values().narrow(0, 0, matrices), options_.weight_decay);
-  parameters_.values().addcmul_(momentum_, rate, -1);
+  for (Group* group : {&matrices_, &others_}) {
+    std::vector<at::Tensor> gradients;
+    for (const std::string& name : group->names) {
+      const at::Tensor& tensor = parameters_.named().at(name);
+      gradients.push_back(tensor.grad().defined() ? tensor.grad().contiguous()
+                                                  : at::zeros_like(tensor));
+    }
+    if (gradients.empty()) continue;
+    // One pass over values, gradients and momenta instead of one for each operation.
+    at::_fused_sgd_(group->values, gradients, group->momenta, group->weight_decay,
+                    options_.momentum, rate, /*dampening=*/0, /*nesterov=*/false,
+                    /*maximize=*/false, /*is_first_step=*/false);
+  }
 }
 
 }  // namespace protogcd

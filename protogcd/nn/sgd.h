@@ -3,6 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+#include <vector>
+
 #include "protogcd/nn/flat_parameters.h"
 
 namespace protogcd {
@@ -18,7 +21,7 @@ class Sgd {
   Sgd(FlatParameters& parameters, const SgdOptions& options);
 
   /// m = momentum m + g + decay v;  v = v - rate m. The rate is a scalar on the parameters' device,
-  /// so that nothing is read back.
+  /// so that nothing is read back. A tensor without a gradient has g = 0.
   void step(const at::Tensor& rate);
 
   /// m, [P] in the order of the parameters.
@@ -28,6 +31,13 @@ class Sgd {
   FlatParameters& parameters_;
   SgdOptions options_;
   at::Tensor momentum_;
+  /// The tensors and their part of m: matrices, and the rest.
+  struct Group {
+    std::vector<std::string> names;
+    std::vector<at::Tensor> values, momenta;
+    double weight_decay = 0;
+  };
+  Group matrices_, others_;
 };
 
 }  // namespace protogcd

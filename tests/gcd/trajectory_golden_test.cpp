@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "protogcd/engine/tail.h"
 #include "protogcd/gcd/schedule.h"
 #include "protogcd/gcd/train_step.h"
 #include "protogcd/nn/state_dict.h"
