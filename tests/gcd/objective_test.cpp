@@ -100,6 +100,14 @@ TEST(Objective, AUniformPriorIsTheEntropyTermAndAnotherPriorIsKlDivergence) {
   EXPECT_NEAR(tilted.entropy.item<double>(), expected, 1e-14);
 }
 
+TEST(Objective, AClassThatNobodyPredictsHasFiniteGradients) {
+  Setting setting(40);  // more classes than rows
+  const LossTerms terms = setting.run({.tau_base = 0.0001});
+  EXPECT_EQ(terms.marginal.min().item<double>(), 0);
+  EXPECT_TRUE(std::isfinite(terms.total.item<double>()));
+  EXPECT_TRUE(finite_gradients(setting, terms));
+}
+
 TEST(Objective, HardLabelsGoToTheMostConfidentOfEachViewAndTiesToTheFirst) {
   SingleProcess alone;
   const at::Tensor confidence =

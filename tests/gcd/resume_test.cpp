@@ -37,8 +37,8 @@ int kill_until_done(const TinyRun& work, const std::string& run,
     const bool had_one = !error;
     const int changes = std::uniform_int_distribution<int>(1, 3)(random);
     const int delay = std::uniform_int_distribution<int>(0, 15)(random);  // into the next step
-    const bool anywhere = std::bernoulli_distribution(0.5)(random);
-    const int moment = std::uniform_int_distribution<int>(0, 800)(random);
+    const bool anywhere = std::bernoulli_distribution(0.3)(random);
+    const int moment = std::uniform_int_distribution<int>(0, 300)(random);
     int left = changes, waited = 0, asked = 0;
     auto last = seen;
     bool known = had_one;
@@ -70,15 +70,16 @@ int kill_until_done(const TinyRun& work, const std::string& run,
 
 TEST(Resume, ARunKilledManyTimesGivesTheSameBits) {
   const TinyRun work;
-  json_of(run_protogcd(work.train("straight", {"--epochs", "8"})));
-  const auto command = work.train("killed", {"--epochs", "8", "--checkpoint-seconds", "0"});
+  json_of(run_protogcd(work.train("straight", {"--epochs", "20"})));
+  const auto command = work.train("killed", {"--epochs", "20", "--checkpoint-seconds", "0"});
   EXPECT_GE(kill_until_done(work, "killed", command, 24), 5);
   work.expect_same("killed", "straight");
 }
 
 TEST(Resume, HardLabelsDecidedAtTheEpochsStartSurviveAKill) {
   const TinyRun work;
-  const std::vector<std::string> paper = {"--preset", "paper", "--wide-projection", "64"};
+  const std::vector<std::string> paper = {"--preset", "paper",    "--wide-projection",
+                                          "64",       "--epochs", "10"};
   json_of(run_protogcd(work.train("straight", paper)));
   const int kills = kill_until_done(
       work, "killed", work.train("killed", with(paper, {"--checkpoint-seconds", "0"})), 10);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <set>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
@@ -99,10 +100,20 @@ TEST(Run, PredictNeedsTheRunFolderAndTheBackboneAlone) {
   std::filesystem::rename(work.folder / "run/predictions.csv", work.folder / "trained.csv");
   const auto predict = [&](const std::string& images, const std::string& out,
                            const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {
-        "predict", "--model",         work.folder / "run", "--images", work.folder / images,
-        "--out",   work.folder / out, "--threads",         "1",        "--dtype",
-        "float32", "--json"};
+    std::vector<std::string> words = {"predict",
+                                      "--model",
+                                      work.folder / "run",
+                                      "--images",
+                                      work.folder / images,
+                                      "--out",
+                                      work.folder / out,
+                                      "--threads",
+                                      "1",
+                                      "--dtype",
+                                      "float32",
+                                      "--device",
+                                      "cpu",
+                                      "--json"};
     words.insert(words.end(), more.begin(), more.end());
     return run_protogcd(words);
   };
@@ -238,6 +249,91 @@ TEST(Run, MoreThanOneBlockCanBeTrained) {
   const auto absent = run_protogcd(work.train("none", {"--grad-from-block", "3"}));
   EXPECT_EQ(absent.exit_code, 2);
   EXPECT_THAT(absent.errors, HasSubstr("--grad-from-block"));
+}
+
+TEST(Run, OverwritingLosesNothingUntilTheNewRunBegins) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("run")));
+  const std::string model = sha256_file(work.folder / "run/model/model.safetensors");
+  EXPECT_EQ(run_protogcd(work.train("run", {"--overwrite", "--grad-from-block", "99"})).exit_code,
+            2);
+  write_file_atomically(work.folder / "demo/unlabelled/00003.png", "broken");
+  EXPECT_EQ(run_protogcd(work.train("run", {"--overwrite", "--bad-images", "fail"})).exit_code, 4);
+  EXPECT_EQ(sha256_file(work.folder / "run/model/model.safetensors"), model);
+}
+
+TEST(Run, DivergenceIsAnErrorAndKeepsTheLastGoodCheckpoint) {
+  const TinyRun work;
+  const auto result =
+      run_protogcd(work.train("run", {"--lr", "1e12", "--checkpoint-seconds", "0"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("diverged"), HasSubstr("--lr")));
+  EXPECT_FALSE(std::filesystem::exists(work.folder / "run/predictions.csv"));
+}
+
+TEST(Run, ADamagedModelIsRefused) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("run")));
+  const auto file = work.folder / "run/model/model.safetensors";
+  std::string bytes = read_text_file(file);
+  bytes[bytes.size() - 50] = static_cast<char>(bytes[bytes.size() - 50] ^ 4);
+  write_file_atomically(file, bytes);
+  const auto result =
+      run_protogcd({"predict", "--model", work.folder / "run", "--images",
+                    work.folder / "demo/unlabelled", "--out", work.folder / "x.csv"});
+  EXPECT_EQ(result.exit_code, 5);
+  EXPECT_THAT(result.errors, HasSubstr("model.safetensors: damaged"));
+}
+
+TEST(Run, NamesThatFilesCannotHoldAreRefusedBeforeTraining) {
+  const TinyRun work;
+  std::filesystem::rename(work.folder / "demo/labelled/star",
+                          work.folder / "demo/labelled/st\xe4r");
+  std::filesystem::rename(work.folder / "demo/labelled/key", work.folder / "demo/labelled/new-01");
+  auto command = work.train("run");
+  command.erase(command.begin() + 5, command.begin() + 7);  // the truth speaks of the old names
+  const auto refused = run_protogcd(command);
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.errors, HasSubstr("not UTF-8"));
+  std::filesystem::rename(work.folder / "demo/labelled/st\xe4r",
+                          work.folder / "demo/labelled/star");
+  json_of(run_protogcd(command));
+  const auto classes = nlohmann::json::parse(work.read("run/model/model.json")).at("classes");
+  EXPECT_EQ(std::set<std::string>(classes.begin(), classes.end()).size(), 16u) << "a name twice";
+}
+
+TEST(Run, EvaluateTakesAPlainTestSet) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("run")));
+  std::string manifest = "path,label,split\n";
+  const CsvTable truth = CsvTable::read(work.folder / "demo/truth.csv");
+  for (const auto& row : truth.rows()) {
+    if (row.fields[0].starts_with("unlabelled")) {
+      manifest += row.fields[0] + "," + row.fields[1] + ",test\n";
+    }
+  }
+  write_file_atomically(work.folder / "demo/test.csv", manifest);
+  const auto json = json_of(run_protogcd({"evaluate", "--model", work.folder / "run", "--manifest",
+                                          work.folder / "demo/test.csv", "--json", "--threads", "1",
+                                          "--dtype", "float32", "--device", "cpu"}));
+  EXPECT_EQ(json.at("test").at("samples"), 66);
+  EXPECT_EQ(json.at("all"), json.at("test").at("all"));
+}
+
+TEST(Run, SeveralRunsGoOnWhereTheyWere) {
+  const TinyRun work;
+  const auto whole = json_of(run_protogcd(work.train("whole", {"--runs", "2"})));
+  for (const char* name : {"seed-0", "seed-1"}) {
+    EXPECT_THAT(work.read(std::string("whole/") + name + "/config.toml"),
+                AllOf(HasSubstr(std::string("seed = ") + name[5]), HasSubstr("runs = 1")));
+  }
+  const auto again =
+      json_of(run_protogcd({"train", "--out", work.folder / "whole", "--resume", "--json"}));
+  EXPECT_EQ(again.at("mean"), whole.at("mean"));
+  const auto other =
+      run_protogcd({"train", "--out", work.folder / "whole", "--resume", "--json", "--lr", "0.3"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, HasSubstr("another schedule"));
 }
 
 }  // namespace
