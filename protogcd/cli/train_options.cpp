@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -208,8 +207,10 @@ nlohmann::json spread_of(const std::vector<nlohmann::json>& runs) {
 /// The configuration with another value of a key.
 std::string with_value(const std::string& config, const std::string& key,
                        const std::string& value) {
-  return std::regex_replace(config, std::regex("(^|\\n)" + key + " = [^\\n]*"),
-                            "$1" + key + " = " + value);
+  const std::size_t start = fmt::format("\n{}", config).find(fmt::format("\n{} = ", key));
+  if (start == std::string::npos) return config;
+  const std::size_t end = std::min(config.find('\n', start), config.size());
+  return fmt::format("{}{} = {}{}", config.substr(0, start), key, value, config.substr(end));
 }
 
 /// Trains, or gives back what a finished run with the same configuration found.
