@@ -16,6 +16,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tensorboard.h"
 
 namespace protogcd {
 namespace {
@@ -86,28 +87,6 @@ TEST(EventFile, FilesAreNumberedAndNeverTouchedAgain) {
   EXPECT_THROW(EventFile(folder / "absent", 0), FileError);
 }
 
-/// What TensorBoard reads from a folder: {"tag": [[step, value], ...]}; null where the package is
-/// missing.
-nlohmann::json read_by_tensorboard(const std::filesystem::path& folder) {
-  const char* chosen = std::getenv("PROTOGCD_PYTHON");
-  const std::string python = chosen != nullptr ? chosen : PROTOGCD_PYTHON;
-  if (!std::filesystem::exists(python) ||
-      testing::run_command({python, "-c", "import tensorboard"}).exit_code != 0) {
-    return nullptr;
-  }
-  const auto result = testing::run_command(
-      {python, "-c",
-       "import json, sys\n"
-       "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
-       "reader = EventAccumulator(sys.argv[1])\n"
-       "reader.Reload()\n"
-       "print(json.dumps({tag: [[p.step, p.value] for p in reader.Scalars(tag)]\n"
-       "                  for tag in reader.Tags()['scalars']}))\n",
-       folder});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  return nlohmann::json::parse(result.output);
-}
-
 TEST(EventFile, TensorBoardShowsAResumedRunOnce) {
   const TemporaryFolder folder;
   std::filesystem::path first;
@@ -121,7 +100,7 @@ TEST(EventFile, TensorBoardShowsAResumedRunOnce) {
   EventFile(folder.path(), 3).write(3, {{"loss", 103}, {"rate", 0.25}});
   EventFile last(folder.path(), 4);
   last.write(4, {{"loss", 204}, {"rate", 0.125}});
-  const auto points = read_by_tensorboard(folder.path());
+  const auto points = testing::read_by_tensorboard(folder.path());
   if (points.is_null()) {
     GTEST_SKIP()
         << "no Python with the package tensorboard: `make test` installs it into .venv, or "

@@ -10,6 +10,7 @@
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
 #include "tests/gcd/run_helpers.h"
+#include "tests/support/tensorboard.h"
 
 namespace protogcd {
 namespace {
@@ -334,6 +335,30 @@ TEST(Run, SeveralRunsGoOnWhereTheyWere) {
       run_protogcd({"train", "--out", work.folder / "whole", "--resume", "--json", "--lr", "0.3"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.errors, HasSubstr("another schedule"));
+}
+
+TEST(Run, TensorBoardShowsWhatTheMetricsSay) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("run")));
+  const auto points = testing::read_by_tensorboard(work.folder / "run");
+  if (points.is_null()) GTEST_SKIP() << "no Python with the package tensorboard";
+  const auto lines = work.metrics("run");
+  for (const auto& [tag, section, name] : {std::tuple{"loss/total", "train", "total"},
+                                           {"loss/dapl", "train", "dapl"},
+                                           {"train/hard_share", "train", "hard_share"}}) {
+    ASSERT_EQ(points.at(tag).size(), 3u) << tag;
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(points.at(tag)[i][0], static_cast<int>(i));
+      EXPECT_NEAR(points.at(tag)[i][1].get<double>(), lines[i].at(section).at(name).get<double>(),
+                  1e-5);
+    }
+  }
+  for (const char* name : {"all", "old", "new", "p_old", "p_new", "r_old", "r_new"}) {
+    EXPECT_NEAR(points.at(std::string("unlabelled/") + name).back()[1].get<double>(),
+                lines[2].at("unlabelled").at(name).get<double>(), 1e-4)
+        << name;
+  }
+  EXPECT_NEAR(points.at("schedule/learning_rate")[0][1].get<double>(), 0.1, 1e-7);
 }
 
 }  // namespace
