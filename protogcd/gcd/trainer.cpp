@@ -301,6 +301,10 @@ void Trainer::make_bank() {
 
 /// The folder's first files, or the state of the run that is resumed.
 void Trainer::begin() {
+  if (!options_.resume) {
+    folder_.empty();  // only now is it sure that the new run begins
+    write_file_atomically(folder_.config(), options_.config);
+  }
   const auto environment = environment_of(placement_, context_);
   const fs::path run_file = folder_.path() / "run.json";
   if (options_.resume && fs::exists(run_file)) {
@@ -316,10 +320,6 @@ void Trainer::begin() {
     }
   } else {
     write_file_atomically(run_file, nlohmann::json(environment).dump(2) + "\n");
-  }
-  if (!options_.resume) {
-    folder_.empty();  // only now is it sure that the new run begins
-    write_file_atomically(folder_.config(), options_.config);
   }
   if (set_.skipped().count() > 0) set_.skipped().write(folder_.skipped(), set_.sources());
 

@@ -69,6 +69,7 @@ TEST(Run, DiscoverWritesAModelPredictionsAndMetrics) {
                   lines[2].at("unlabelled").at("p_new").get<double>(),
               1, 1e-9);
 
+  EXPECT_EQ(nlohmann::json::parse(work.read("run/run.json")).at("threads"), "1");
   const auto model = nlohmann::json::parse(work.read("run/model/model.json"));
   EXPECT_EQ(model.at("classes").size(), 16u);
   EXPECT_EQ(model.at("classes")[15], "new-06");
