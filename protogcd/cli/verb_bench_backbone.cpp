@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/bench_table.h"
 #include "protogcd/cli/torch_trunk.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
@@ -216,27 +217,7 @@ void bench_backbone(const Options& options, Session& session) {
     for (const at::ScalarType type : types_of(options, session))
       rows.push_back(row_of(Measurement(name, type, options, session).run(), session));
   }
-  const auto columns = columns_of(options);
-  if (!options.csv.empty()) {
-    CsvWriter writer(options.csv, columns);
-    for (const auto& row : rows) writer.row(row);
-    writer.commit();
-  }
-  if (session.json()) {
-    nlohmann::json results = nlohmann::json::array();
-    for (const auto& row : rows) {
-      nlohmann::json object;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        const auto value = parse_real(row[i]);
-        object[columns[i]] = value ? nlohmann::json(*value) : nlohmann::json(row[i]);
-      }
-      results.push_back(object);
-    }
-    session.print_json({{"results", results}});
-    return;
-  }
-  fmt::print("{}\n", join(columns, ","));
-  for (const auto& row : rows) fmt::print("{}\n", join(row, ","));
+  show_bench_table(columns_of(options), rows, options.csv, session);
 }
 
 }  // namespace

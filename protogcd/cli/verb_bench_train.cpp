@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/bench_table.h"
 #include "protogcd/cli/python_process.h"
 #include "protogcd/cli/torch_step_script.h"
 #include "protogcd/cli/verbs.h"
@@ -340,31 +341,7 @@ void bench_train(const Options& options, Session& session) {
   set_compute_threads(session.context.threads);
   Benchmark benchmark(options, session);
   benchmark.run();
-  const auto rows = benchmark.rows();
-  if (!options.csv.empty()) {
-    CsvWriter writer(options.csv, kColumns);
-    for (const auto& row : rows) writer.row(row);
-    writer.commit();
-  }
-  if (session.json()) {
-    nlohmann::json results = nlohmann::json::array();
-    for (const auto& row : rows) {
-      nlohmann::json object;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        const auto value = parse_real(row[i]);
-        if (!row[i].empty())
-          object[kColumns[i]] = value ? nlohmann::json(*value) : nlohmann::json(row[i]);
-      }
-      results.push_back(object);
-    }
-    session.print_json({{"results", results}});
-    return;
-  }
-  fmt::print("{}\n", join(kColumns, ","));
-  for (auto row : rows) {
-    row[0] = fmt::format("\"{}\"", row[0]);
-    fmt::print("{}\n", join(row, ","));
-  }
+  show_bench_table(kColumns, benchmark.rows(), options.csv, session);
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+#include "protogcd/cli/bench_table.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd::cli {
+
+void show_bench_table(const std::vector<std::string>& columns,
+                      const std::vector<std::vector<std::string>>& rows,
+                      const std::filesystem::path& csv, const Session& session) {
+  if (!csv.empty()) {
+    CsvWriter writer(csv, columns);
+    for (const auto& row : rows) writer.row(row);
+    writer.commit();
+  }
+  if (session.json()) {
+    nlohmann::json results = nlohmann::json::array();
+    for (const auto& row : rows) {
+      nlohmann::json object;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const auto value = parse_real(row[i]);
+        if (!row[i].empty())
+          object[columns[i]] = value ? nlohmann::json(*value) : nlohmann::json(row[i]);
+      }
+      results.push_back(object);
+    }
+    session.print_json({{"results", results}});
+    return;
+  }
+  fmt::print("{}\n", join(columns, ","));
+  for (const auto& row : rows) {
+    std::vector<std::string> fields;
+    for (const auto& field : row) fields.push_back(csv_field(field));
+    fmt::print("{}\n", join(fields, ","));
+  }
+}
+
+}  // namespace protogcd::cli

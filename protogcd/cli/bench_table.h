@@ -1,0 +1,18 @@
+// The results of a benchmark as rows of a table: to a file, as JSON, or on stdout.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "protogcd/cli/verb.h"
+
+namespace protogcd::cli {
+
+/// Every row has a text for every column. `csv` may be empty. In JSON numbers are numbers, and
+/// empty texts are left out.
+void show_bench_table(const std::vector<std::string>& columns,
+                      const std::vector<std::vector<std::string>>& rows,
+                      const std::filesystem::path& csv, const Session& session);
+
+}  // namespace protogcd::cli
