@@ -14,6 +14,9 @@
 namespace protogcd::cli {
 namespace {
 
+/// What a bank of few views lacks in variety; docs/token-bank.md has the figures.
+constexpr double kBankBorrow = 2;
+
 void declare_objective(OptionTable& table, TrainVerbOptions& options) {
   ObjectiveOptions& o = options.train.objective;
   table.add("lambda_sup", &o.lambda_sup, "lambda_sup: share of the supervised terms (Eq. 6, 17)")
@@ -114,10 +117,18 @@ void declare_views(OptionTable& table, TrainVerbOptions& options) {
            "redraw one view of every image every so many epochs; 0: never")
       .at_least(0)
       .at_most(1'000'000);
+  table
+      .add(
+          "borrow", &options.borrow,
+          "strength of borrowed differences of views; 0: none; if not given, 2 with a bank, else 0")
+      .at_least(0)
+      .at_most(100);
 }
 
 void apply_views(TrainVerbOptions& options) {
   options.train.use_bank = options.views == "bank";
+  options.train.borrow = options.borrow.value_or(options.train.use_bank ? kBankBorrow : 0);
+  options.borrow = options.train.borrow;
   const std::string& home = options.bank_home;
   options.train.bank.home = home == "device" ? BankHome::kDevice
                             : home == "host" ? BankHome::kHost

@@ -15,6 +15,7 @@ struct TrainVerbOptions {
   ImageOptions images;
   TrainOptions train;
   std::string views = "fresh", bank_home = "auto";
+  std::optional<double> borrow;
   std::string preset = "reference", hard_labels = "ramp", hard_scope = "batch";
   std::optional<std::int64_t> ramp_epochs;
   std::int64_t runs = 1;

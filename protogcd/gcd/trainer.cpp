@@ -16,6 +16,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/engine/bank_views.h"
+#include "protogcd/engine/borrowed_views.h"
 #include "protogcd/engine/view_source.h"
 #include "protogcd/gcd/checkpoint.h"
 #include "protogcd/gcd/run_folder.h"
@@ -131,9 +132,11 @@ std::map<std::string, std::string> identity_of(const TrainOptions& o, const Mode
       {"model",
        fmt::format("{} heads, head {} {} {}, blocks from {}", info.backbone_heads, info.head.hidden,
                    info.head.projection, info.head.wide_projection, info.first_trained_block)},
-      {"choice of views",
-       bank ? fmt::format("bank of {}, redrawn every {}", bank->layout.views, bank->refresh)
-            : "fresh"},
+      {"choice of views", fmt::format("{}, borrowing {}",
+                                      bank ? fmt::format("bank of {}, redrawn every {}",
+                                                         bank->layout.views, bank->refresh)
+                                           : "fresh",
+                                      o.borrow)},
       {"dtype", std::string(element_name(element_type_of(placement.frozen)))}};
 }
 
@@ -187,13 +190,13 @@ class Trainer {
                         loader_, share_of(SampleSet::kUnlabelled, tokens_bytes));
     test_.emplace(set_.sources(), sources_of(set_.of(SampleSet::kTest)), model_.trunk(), loader_,
                   share_of(SampleSet::kTest, tokens_bytes));
-    if (bank_plan_) {
-      make_bank();
-      return;
+    if (bank_plan_) make_bank();
+    views_ = make_views();
+    if (options.borrow > 0) {
+      views_ =
+          std::make_unique<BorrowedViews>(std::move(views_), sampler_, options.borrow,
+                                          backbone.config.epsilon, context.seed, placement_.device);
     }
-    views_ = std::make_unique<FreshViews>(set_.sources(), sources_of(set_.train()), sampler_,
-                                          model_.trunk(), loader_, placement_.trunk_batch(),
-                                          context.seed);
   }
 
   TrainSummary run();
@@ -211,6 +214,7 @@ class Trainer {
 
   std::optional<BankPlan> plan_of_bank(const VitConfig& config) const;
   void make_bank();
+  std::unique_ptr<ViewSource> make_views();
   static std::uint64_t less(std::uint64_t bytes, std::uint64_t taken) {
     return bytes > taken ? bytes - taken : 0;
   }
@@ -296,7 +300,13 @@ void Trainer::make_bank() {
       {"preprocessing", identity.at("preprocessing")}};
   bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()),
                                       model_.trunk(), loader_, depends_on, context_);
-  views_ = std::make_unique<BankViews>(*bank_, sampler_, context_.seed, placement_.device);
+}
+
+std::unique_ptr<ViewSource> Trainer::make_views() {
+  if (bank_) return std::make_unique<BankViews>(*bank_, sampler_, context_.seed, placement_.device);
+  return std::make_unique<FreshViews>(set_.sources(), sources_of(set_.train()), sampler_,
+                                      model_.trunk(), loader_, placement_.trunk_batch(),
+                                      context_.seed);
 }
 
 /// The folder's first files, or the state of the run that is resumed.

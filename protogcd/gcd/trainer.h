@@ -36,6 +36,7 @@ struct TrainOptions {
 
   bool use_bank = false;  ///< views from a token bank; else new crops for every draw
   BankOptions bank;       ///< its folder, if empty: RUN/bank
+  double borrow = 0;      ///< strength of borrowed differences (engine/borrowed_views.h); 0: none
 
   std::int64_t eval_every = 5;     ///< epochs between evaluations; the last epoch always has one
   double checkpoint_seconds = 60;  ///< at least so long between checkpoints; 0: after every step

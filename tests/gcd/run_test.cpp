@@ -78,6 +78,16 @@ TEST(Run, DiscoverWritesAModelPredictionsAndMetrics) {
       AllOf(HasSubstr("lambda_sup = 0.35"), HasSubstr("k = 16"), HasSubstr("ramp_epochs = 1")));
 }
 
+TEST(Run, ABankBorrowsDifferencesAndFreshViewsDoNot) {
+  const TinyRun work;
+  json_of(run_protogcd(work.command("discover", "bank", {"--epochs", "1"})));
+  json_of(run_protogcd(work.train("fresh", {"--epochs", "1"})));
+  json_of(run_protogcd(work.command("discover", "none", {"--epochs", "1", "--borrow", "0"})));
+  EXPECT_THAT(work.read("bank/config.toml"), HasSubstr("borrow = 2"));
+  EXPECT_THAT(work.read("fresh/config.toml"), HasSubstr("borrow = 0"));
+  EXPECT_NE(work.metrics("bank"), work.metrics("none")) << "the option has an effect";
+}
+
 TEST(Run, EvaluateAgreesWithTraining) {
   const TinyRun work;
   const auto trained = json_of(run_protogcd(work.train("run")));

@@ -1,0 +1,62 @@
+#include "protogcd/engine/borrowed_views.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+namespace protogcd {
+
+void borrow_differences(TrunkTokens& tokens, const at::Tensor& other, const at::Tensor& factor,
+                        double epsilon) {
+  const bool is_normalised = tokens.normalised.defined();
+  at::Tensor in_place =
+      is_normalised ? tokens.class_token : tokens.raw.select(1, 0);  // [2B, D], a view
+  const at::Tensor class_token = in_place.to(at::promote_types(in_place.scalar_type(), at::kFloat));
+  const auto halves = class_token.chunk(2);                                       // [B, D] each
+  const at::Tensor differences = (halves[0] - halves[1]).index_select(0, other);  // [2B, D]
+  in_place.copy_(
+      at::addcmul(class_token, differences, factor.to(class_token.scalar_type()).unsqueeze(1)));
+  if (!is_normalised) return;
+  tokens.normalised.select(1, 0).copy_(
+      at::layer_norm(in_place, {in_place.size(1)}, {}, {}, epsilon));
+}
+
+BorrowedViews::BorrowedViews(std::unique_ptr<ViewSource> views, const Sampler& sampler,
+                             double strength, double epsilon, std::uint64_t seed, at::Device device)
+    : views_(std::move(views)),
+      sampler_(sampler),
+      strength_(strength),
+      epsilon_(epsilon),
+      seed_(seed),
+      device_(device) {}
+
+/// All draws of the epoch at once, so that no step waits for numbers on their way to the device.
+void BorrowedViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
+  views_->start_epoch(epoch, first_step);
+  step_ = static_cast<std::int64_t>(first_step);
+  const auto steps = static_cast<std::int64_t>(sampler_.batches_per_epoch());
+  const auto rows = static_cast<std::int64_t>(2 * sampler_.batch_size());
+  at::Tensor others = at::empty({steps, rows}, at::kLong),
+             factors = at::empty({steps, rows}, at::kFloat);
+  auto* other = others.data_ptr<std::int64_t>();
+  auto* factor = factors.data_ptr<float>();
+  for (std::int64_t i = step_ * rows; i < steps * rows; ++i) {
+    RandomStream stream({.seed = seed_,
+                         .purpose = RandomPurpose::kBorrow,
+                         .epoch = epoch,
+                         .position = static_cast<std::uint64_t>(i)});
+    other[i] = static_cast<std::int64_t>(stream.below(sampler_.batch_size()));
+    factor[i] = static_cast<float>(strength_ * stream.uniform(-1, 1));
+  }
+  others_ = others.to(device_);
+  factors_ = factors.to(device_);
+}
+
+TrunkTokens BorrowedViews::next() {
+  const at::NoGradGuard no_grad;
+  TrunkTokens tokens = views_->next();
+  borrow_differences(tokens, others_[step_], factors_[step_], epsilon_);
+  ++step_;
+  return tokens;
+}
+
+}  // namespace protogcd
