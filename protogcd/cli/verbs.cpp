@@ -15,6 +15,7 @@ std::vector<Verb> all_verbs() {
       datasets_verify_verb(),
       datasets_split_verb(),
       datasets_make_demo_verb(),
+      datasets_make_shapes_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),
       weights_inspect_verb(),

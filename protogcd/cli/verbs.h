@@ -18,6 +18,7 @@ Verb completion_verb();
 Verb datasets_info_verb();
 Verb datasets_list_verb();
 Verb datasets_make_demo_verb();
+Verb datasets_make_shapes_verb();
 Verb datasets_split_verb();
 Verb datasets_verify_verb();
 Verb discover_verb();
