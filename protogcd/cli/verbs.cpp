@@ -9,6 +9,7 @@ std::vector<Verb> all_verbs() {
       train_verb(),
       evaluate_verb(),
       predict_verb(),
+      pretrain_verb(),
 #endif
       datasets_list_verb(),
       datasets_info_verb(),

@@ -26,6 +26,7 @@ Verb embed_verb();
 Verb evaluate_verb();
 Verb info_verb();
 Verb predict_verb();
+Verb pretrain_verb();
 Verb train_verb();
 Verb weights_convert_verb();
 Verb weights_inspect_verb();
