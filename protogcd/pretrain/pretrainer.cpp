@@ -18,6 +18,7 @@
 #include "protogcd/pretrain/knn.h"
 #include "protogcd/pretrain/pixel_set.h"
 #include "protogcd/pretrain/pretrain_state.h"
+#include "protogcd/pretrain/pretrain_step.h"
 #include "protogcd/pretrain/schedule.h"
 #include "protogcd/pretrain/step_draws.h"
 
@@ -100,8 +101,7 @@ class Pretrainer {
         network_(config_, placement_, options.drop_path, context.seed),
         method_(std::make_unique<Classification>(config_.width, set_.classes,
                                                  options.classification, placement_, context.seed)),
-        parameters_(all_parameters()),
-        optimiser_(parameters_, options.adamw),
+        train_step_(network_, *method_, options.adamw),
         draws_({.images = set_.size(),
                 .batch = options.batch,
                 .views = method_->views(),
@@ -118,7 +118,6 @@ class Pretrainer {
   PretrainSummary run();
 
  private:
-  std::map<std::string, at::Tensor> all_parameters() const;
   std::map<std::string, std::string> identity() const;
   WarmupSchedule schedule() const {
     return {.rate = options_.rate,
@@ -128,7 +127,7 @@ class Pretrainer {
   fs::path metrics() const { return beside(options_.out, ".metrics.jsonl"); }
 
   void begin();
-  void train_step(std::int64_t step);
+  void run_step(std::int64_t step);
   void after_step(Progress& progress);
   void report(Progress& progress);
   double monitor_accuracy() const;
@@ -146,8 +145,7 @@ class Pretrainer {
   ViewMaker views_;
   PretrainNetwork network_;
   std::unique_ptr<PretrainMethod> method_;
-  FlatParameters parameters_;
-  AdamW optimiser_;
+  PretrainStep train_step_;
   StepDraws draws_;
   PretrainState state_;
 
@@ -157,15 +155,6 @@ class Pretrainer {
   std::int64_t reported_step_ = 0;  ///< that rates are measured from
   PretrainSummary summary_;
 };
-
-std::map<std::string, at::Tensor> Pretrainer::all_parameters() const {
-  std::map<std::string, at::Tensor> parameters;
-  for (const auto& [name, tensor] : network_.named_parameters())
-    parameters["network." + name] = tensor;
-  for (const auto& [name, tensor] : method_->named_parameters())
-    parameters["method." + name] = tensor;
-  return parameters;
-}
 
 /// Everything the weights depend on; the names are for people.
 std::map<std::string, std::string> Pretrainer::identity() const {
@@ -190,7 +179,7 @@ std::map<std::string, std::string> Pretrainer::identity() const {
 
 void Pretrainer::begin() {
   if (options_.resume) {
-    step_ = state_.load(sums_, parameters_, optimiser_);
+    step_ = state_.load(sums_, train_step_.parameters(), train_step_.optimiser());
     context_.log.info(fmt::format("resuming at step {}", step_));
   } else {
     fs::remove(beside(options_.out, ".state"));
@@ -200,12 +189,12 @@ void Pretrainer::begin() {
   context_.log.info(fmt::format(
       "{} images of {} classes; {} of {} blocks, {:.1f} M parameters; {} steps of {} images on {}",
       set_.size(), set_.classes, method_->name(), config_.depth,
-      static_cast<double>(parameters_.values().numel()) / 1e6, options_.steps, options_.batch,
-      placement_.device.is_cuda() ? "the GPU" : "the CPU"));
+      static_cast<double>(train_step_.parameters().values().numel()) / 1e6, options_.steps,
+      options_.batch, placement_.device.is_cuda() ? "the GPU" : "the CPU"));
 }
 
 /// Reads nothing back from the device.
-void Pretrainer::train_step(std::int64_t step) {
+void Pretrainer::run_step(std::int64_t step) {
   const StepDraw draw = draws_.at(step);
   const std::int64_t views = method_->views();
   const at::Tensor rows = views == 1 ? draw.rows : draw.rows.repeat({views});
@@ -213,14 +202,11 @@ void Pretrainer::train_step(std::int64_t step) {
       .images = views_.augmented(set_.pixels.index_select(0, rows), draw.numbers),
       .numbers = draw.numbers.slice(1, kAugmentNumbers),
       .labels = set_.labels.index_select(0, draw.rows)};
-  parameters_.forget_gradients();
-  const PretrainLoss result = method_->loss(network_, batch);
-  result.loss.backward();
-  optimiser_.step(at::scalar_tensor(learning_rate(schedule(), step),
-                                    at::device(placement_.device).dtype(at::kFloat)));
-  const at::NoGradGuard no_grad;
-  sums_ += at::stack({result.loss.detach(), result.accuracy, at::ones_like(result.accuracy)})
-               .to(at::kDouble);
+  const PretrainLoss result =
+      train_step_.run(batch, at::scalar_tensor(learning_rate(schedule(), step),
+                                               at::device(placement_.device).dtype(at::kFloat)));
+  sums_ +=
+      at::stack({result.loss, result.accuracy, at::ones_like(result.accuracy)}).to(at::kDouble);
 }
 
 double Pretrainer::monitor_accuracy() const {
@@ -271,7 +257,7 @@ void Pretrainer::report(Progress& progress) {
 
 void Pretrainer::save_state() {
   check_finite(sums_);
-  state_.save(step_, sums_, parameters_, optimiser_);
+  state_.save(step_, sums_, train_step_.parameters(), train_step_.optimiser());
   last_state_ = Clock::now();
 }
 
@@ -314,7 +300,7 @@ PretrainSummary Pretrainer::run() {
                       context_.progress());
     last_report_ = last_state_ = Clock::now();
     while (step_ < options_.steps) {
-      train_step(step_++);
+      run_step(step_++);
       after_step(progress);
     }
   }
@@ -324,7 +310,7 @@ PretrainSummary Pretrainer::run() {
   summary_.images = set_.size();
   summary_.classes = set_.classes;
   summary_.steps = options_.steps;
-  summary_.parameters = parameters_.values().numel();
+  summary_.parameters = train_step_.parameters().values().numel();
   summary_.skipped = set_.skipped + (monitor_ ? monitor_->skipped : 0);
   summary_.seconds = seconds_since(start);
   summary_.images_per_second =
