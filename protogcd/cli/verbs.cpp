@@ -9,12 +9,14 @@ std::vector<Verb> all_verbs() {
       train_verb(),
       evaluate_verb(),
       predict_verb(),
+      pretrain_verb(),
 #endif
       datasets_list_verb(),
       datasets_info_verb(),
       datasets_verify_verb(),
       datasets_split_verb(),
       datasets_make_demo_verb(),
+      datasets_make_shapes_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),
       weights_inspect_verb(),

@@ -46,12 +46,14 @@ ForeignFile describe_foreign(std::string_view start) {
     return {"is a git-lfs pointer, not the weight file itself",
             "fetch the content with `git lfs pull`, or download the file from its page"};
   }
-  if (start.starts_with('\x80') && start.substr(2).starts_with(kLegacyMagic)) {
+  const auto after = [&](std::size_t count) { return start.substr(std::min(count, start.size())); };
+  if (start.starts_with('\x80') && after(2).starts_with(kLegacyMagic)) {
     return {"is in the format of PyTorch before 1.6, which is not read",
             "re-save it with a newer torch: python -c \"import torch; "
             "torch.save(torch.load('OLD.pth', map_location='cpu'), 'NEW.pth')\""};
   }
-  if (start.starts_with('\x80')) {
+  // A safetensors header of 128, 384, ... bytes begins so too, but then it follows after 8 bytes.
+  if (start.starts_with('\x80') && !after(4).starts_with("\0\0\0\0{"sv)) {
     return {"is a Python pickle, not a weight file",
             "save the model's state_dict() with torch.save or safetensors"};
   }

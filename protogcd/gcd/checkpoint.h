@@ -11,6 +11,7 @@
 #include "protogcd/core/log.h"
 #include "protogcd/nn/flat_parameters.h"
 #include "protogcd/nn/sgd.h"
+#include "protogcd/nn/state_file.h"
 
 namespace protogcd {
 
@@ -45,7 +46,7 @@ class CheckpointStore {
                                          FlatParameters& parameters, Sgd& optimiser) const;
 
   std::filesystem::path folder_;
-  std::map<std::string, std::string> identity_;
+  StateFileKind kind_;
 };
 
 }  // namespace protogcd

@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json_lines.h"
 
 namespace protogcd {
 namespace {
@@ -98,30 +98,11 @@ void RunFolder::empty() const {
 }
 
 void RunFolder::add_metrics(const nlohmann::json& line) const {
-  const std::string text = line.dump() + "\n", name = metrics().string();
-  const int file = ::open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  const auto fail = [&](int code) {
-    if (file >= 0) ::close(file);
-    throw FileError(fmt::format("{}: {}", name, std::strerror(code)));
-  };
-  if (file < 0) fail(errno);
-  const ssize_t written = ::write(file, text.data(), text.size());
-  if (written < 0) fail(errno);
-  if (static_cast<std::size_t>(written) != text.size()) fail(ENOSPC);
-  if (::fsync(file) != 0) fail(errno);
-  ::close(file);
+  append_line(metrics(), line.dump());
 }
 
 void RunFolder::keep_metrics_before(std::int64_t epoch) const {
-  if (!fs::exists(metrics())) return;
-  std::istringstream lines(read_text_file(metrics()));
-  std::string kept;
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    // The last line may have been cut short.
-    if (json.is_object() && json.value("epoch", epoch) < epoch) kept += line + "\n";
-  }
-  write_file_atomically(metrics(), kept);
+  keep_json_lines_before(metrics(), "epoch", epoch);
 }
 
 }  // namespace protogcd

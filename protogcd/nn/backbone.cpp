@@ -48,7 +48,8 @@ Backbone load_backbone(const BackboneChoice& choice) {
   VitConfig config = preset != nullptr ? preset->config : infer_vit_config(release, choice.heads);
   Vit vit(config, release.state);
   return {file, preset != nullptr ? std::string(preset->name) : "", config,
-          preset != nullptr ? preset->preprocessing : Preprocessing{}, std::move(vit)};
+          preset != nullptr ? preset->preprocessing : noted_preprocessing(release.state),
+          std::move(vit)};
 }
 
 }  // namespace protogcd

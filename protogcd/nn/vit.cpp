@@ -81,6 +81,20 @@ std::map<std::string, at::Tensor> named_tensors(const BlockWeights& block, const
   return tensors;
 }
 
+std::map<std::string, at::Tensor> named_tensors(const Vit& vit) {
+  const VitWeights& weights = vit.weights();
+  std::map<std::string, at::Tensor> tensors = {{"cls_token", weights.class_token},
+                                               {"pos_embed", weights.positions},
+                                               {"patch_embed.proj.weight", weights.patches.weight},
+                                               {"patch_embed.proj.bias", weights.patches.bias},
+                                               {"norm.weight", weights.norm.weight},
+                                               {"norm.bias", weights.norm.bias}};
+  if (vit.config().registers > 0) tensors["register_tokens"] = weights.register_tokens;
+  for (std::int64_t i = 0; i < vit.config().depth; ++i)
+    tensors.merge(named_tensors(weights.blocks[i], vit.config(), i));
+  return tensors;
+}
+
 Vit::Vit(const VitConfig& config, const StateDict& state, at::ScalarType type, at::Device device)
     : config_(config) {
   unused_ = check_tensors(state, vit_tensors(config));
@@ -197,21 +211,30 @@ at::Tensor Vit::attention(std::int64_t i, const at::Tensor& tokens) const {
   return at::softmax(at::matmul(queries, keys.transpose(-2, -1)) * scale, -1);
 }
 
-at::Tensor Vit::block(std::int64_t i, const at::Tensor& tokens) const {
+at::Tensor Vit::attention_branch(std::int64_t i, const at::Tensor& tokens) const {
   const BlockWeights& block = weights_.blocks.at(i);
   const auto [queries, keys, values] =
       split_heads(apply(block.qkv, apply(block.norm1, tokens, config_.epsilon)), config_.heads);
   const at::Tensor mixed =
       at::scaled_dot_product_attention(queries, keys, values).transpose(1, 2).flatten(2);
-  const at::Tensor x = tokens + scaled(apply(block.projection, mixed), block.scale1);
-  at::Tensor inner = apply(block.in, apply(block.norm2, x, config_.epsilon));
+  return scaled(apply(block.projection, mixed), block.scale1);
+}
+
+at::Tensor Vit::mlp_branch(std::int64_t i, const at::Tensor& tokens) const {
+  const BlockWeights& block = weights_.blocks.at(i);
+  at::Tensor inner = apply(block.in, apply(block.norm2, tokens, config_.epsilon));
   if (config_.gated_mlp) {
     const auto halves = inner.chunk(2, -1);
     inner = at::silu(halves[0]) * halves[1];
   } else {
     inner = at::gelu(inner);
   }
-  return x + scaled(apply(block.out, inner), block.scale2);
+  return scaled(apply(block.out, inner), block.scale2);
+}
+
+at::Tensor Vit::block(std::int64_t i, const at::Tensor& tokens) const {
+  const at::Tensor x = tokens + attention_branch(i, tokens);
+  return x + mlp_branch(i, x);
 }
 
 at::Tensor Vit::final_norm(const at::Tensor& tokens) const {

@@ -47,6 +47,10 @@ struct VitWeights {
   NormWeights norm;
 };
 
+class Vit;
+/// The model's own tensors, all of them, under the names of the release.
+std::map<std::string, at::Tensor> named_tensors(const Vit& vit);
+
 class Vit {
  public:
   /// Takes the tensors by their release names (vit_names.h), converted to `type` on `device`.
@@ -66,6 +70,10 @@ class Vit {
   /// Patches, CLS, registers and positions: images [B, 3, H, W], H and W multiples of the patch ->
   /// [B, T, D].
   at::Tensor embed(const at::Tensor& images) const;
+  /// What block i's attention adds to its input, and what its MLP adds to that: [B, T, D] -> [B, T,
+  /// D].
+  at::Tensor attention_branch(std::int64_t i, const at::Tensor& tokens) const;
+  at::Tensor mlp_branch(std::int64_t i, const at::Tensor& tokens) const;
   /// Block i: [B, T, D] -> [B, T, D].
   at::Tensor block(std::int64_t i, const at::Tensor& tokens) const;
   /// Softmax of block i's attention on its input: [B, T, D] -> [B, heads, T, T].

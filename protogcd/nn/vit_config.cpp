@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 namespace {
@@ -68,7 +69,56 @@ const at::Tensor& needed(const StateDict& state, const char* name, std::int64_t 
   return *tensor;
 }
 
+constexpr const char *kHeadsNote = "protogcd.heads", *kSizeNote = "protogcd.image_size",
+                     *kMeanNote = "protogcd.mean", *kDeviationNote = "protogcd.std";
+
+std::string text_of(const std::array<double, 3>& channels) {
+  return fmt::format("{},{},{}", channels[0], channels[1], channels[2]);
+}
+
+/// As many positive numbers as asked for, or nothing where the file has no such note.
+std::optional<std::vector<double>> noted_numbers(const StateDict& state, const char* key,
+                                                 std::size_t count) {
+  const auto found = state.metadata.find(key);
+  if (found == state.metadata.end()) return std::nullopt;
+  std::vector<double> numbers;
+  for (const auto& part : split(found->second, ',')) {
+    if (const auto value = parse_real(trim(part)); value && *value > 0 && *value < 1e6)
+      numbers.push_back(*value);
+  }
+  if (numbers.size() != count) {
+    throw ModelFileError(fmt::format("{}: its note '{}' is '{}', expected {} positive numbers",
+                                     state.origin, key, found->second, count));
+  }
+  return numbers;
+}
+
 }  // namespace
+
+std::map<std::string, std::string> backbone_notes(const VitConfig& config,
+                                                  const Preprocessing& pixels) {
+  return {{kHeadsNote, std::to_string(config.heads)},
+          {kSizeNote, std::to_string(pixels.size)},
+          {kMeanNote, text_of(pixels.mean)},
+          {kDeviationNote, text_of(pixels.deviation)}};
+}
+
+std::optional<std::int64_t> noted_heads(const StateDict& state) {
+  const auto heads = noted_numbers(state, kHeadsNote, 1);
+  return heads ? std::optional(static_cast<std::int64_t>(heads->front())) : std::nullopt;
+}
+
+Preprocessing noted_preprocessing(const StateDict& state) {
+  Preprocessing pixels;
+  if (const auto size = noted_numbers(state, kSizeNote, 1))
+    pixels.size = static_cast<std::int64_t>(size->front());
+  for (auto [key, channels] :
+       {std::pair{kMeanNote, &pixels.mean}, {kDeviationNote, &pixels.deviation}}) {
+    if (const auto numbers = noted_numbers(state, key, 3))
+      std::ranges::copy(*numbers, channels->begin());
+  }
+  return pixels;
+}
 
 std::span<const VitPreset> vit_presets() {
   return presets();
@@ -89,6 +139,7 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   config.depth = 0;
   while (state.find(fmt::format("blocks.{}.norm1.weight", config.depth)) != nullptr) ++config.depth;
   if (config.depth == 0) needed(state, "blocks.0.norm1.weight", 1);
+  if (!heads) heads = noted_heads(state);
   config.heads = heads.value_or(config.width / kUsualHeadWidth);
   if (config.width < 1 || config.patch < 1) {
     throw ModelFileError(fmt::format("{}: 'patch_embed.proj.weight' of shape [{}] has no values",

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,9 +64,17 @@ std::span<const VitPreset> vit_presets();
 const VitPreset* find_vit_preset(std::string_view name);
 
 /// Geometry read from the tensors themselves; whose names they had settles what tensors do not tell
-/// (epsilon, how positions are interpolated). The number of heads is not stored anywhere: 64
-/// channels a head, as in every public release, unless given.
+/// (epsilon, how positions are interpolated). The number of heads is the one given, or noted in the
+/// file (below); public releases note none, and all have 64 channels a head.
 VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64_t> heads = {});
+
+/// What tensors cannot tell, as notes of a safetensors file, and back: heads, image size, mean and
+/// standard deviation. `protogcd pretrain` writes them; a file without has the usual ones.
+std::map<std::string, std::string> backbone_notes(const VitConfig& config,
+                                                  const Preprocessing& pixels);
+/// ModelFileError where a note is no number of its kind.
+std::optional<std::int64_t> noted_heads(const StateDict& state);
+Preprocessing noted_preprocessing(const StateDict& state);
 
 /// Every tensor a ViT of this geometry needs.
 std::vector<ExpectedTensor> vit_tensors(const VitConfig& config);

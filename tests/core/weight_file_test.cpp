@@ -5,6 +5,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/safetensors.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -44,6 +45,18 @@ TEST(WeightFile, TheContentTellsTheFormatWhateverTheName) {
   const WeightFile safetensors = open_weight_file(folder / "b.pth");
   EXPECT_EQ(safetensors.format, WeightFormat::kSafetensors);
   EXPECT_EQ(safetensors.metadata.at("format"), "pt");
+}
+
+// A header's length may be any multiple of 8, also one that begins as a pickle does.
+TEST(WeightFile, SafetensorsOfAnyHeaderLengthAreRead) {
+  const TemporaryFolder folder;
+  const std::array<std::byte, 4> bytes{};
+  for (std::size_t length = 1; length < 600; length += 8) {
+    write_safetensors(
+        folder / "w",
+        std::vector<TensorEntry>{{std::string(length, 'a'), ElementType::kFloat32, {1}, bytes}});
+    EXPECT_EQ(open_weight_file(folder / "w").entries.size(), 1u) << length;
+  }
 }
 
 TEST(WeightFile, AWebPageIsCalledOne) {

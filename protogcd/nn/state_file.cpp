@@ -1,0 +1,96 @@
+#include "protogcd/nn/state_file.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+using Notes = std::map<std::string, std::string>;
+
+/// Of the tensors' names and bytes and of the notes beside them, in order.
+std::string checksum(std::span<const TensorEntry> entries, const Notes& notes) {
+  uLong sum = crc32(0, nullptr, 0);
+  const auto add = [&](const void* bytes, std::size_t size) {
+    sum = crc32_z(sum, static_cast<const Bytef*>(bytes), size);
+  };
+  for (const auto& [key, value] : notes) {
+    if (key == "crc32") continue;
+    add(key.data(), key.size());
+    add(value.data(), value.size());
+  }
+  std::map<std::string, const TensorEntry*> by_name;
+  for (const auto& entry : entries) by_name[entry.name] = &entry;
+  for (const auto& [name, entry] : by_name) {
+    add(name.data(), name.size());
+    add(entry->bytes.data(), entry->bytes.size());
+  }
+  return fmt::format("{:08x}", sum);
+}
+
+/// UsageError naming what another run's file was begun with.
+void check_identity(const Notes& ours, const Notes& notes, const fs::path& file) {
+  const auto found = notes.find("identity");
+  Notes theirs;
+  try {
+    if (found != notes.end()) theirs = nlohmann::json::parse(found->second);
+  } catch (const nlohmann::json::exception&) {
+    throw ModelFileError(fmt::format("{}: unreadable identity", file.string()));
+  }
+  for (const auto& [key, value] : ours) {
+    const auto other = theirs.find(key);
+    if (other != theirs.end() && other->second == value) continue;
+    throw UsageError(fmt::format("--resume: the run was begun with another {} ({}, now {})", key,
+                                 other == theirs.end() ? "none" : other->second, value),
+                     "resume it as it was begun, or choose another --out");
+  }
+}
+
+}  // namespace
+
+void write_state_file(const fs::path& file, const StateFileKind& kind,
+                      std::map<std::string, at::Tensor> tensors, Notes notes) {
+  std::vector<TensorEntry> entries;
+  for (auto& [name, tensor] : tensors) {
+    tensor = tensor.detach().to(at::kCPU).contiguous();
+    entries.push_back(entry_of(name, tensor));
+  }
+  notes["format"] = kind.format;
+  notes["identity"] = nlohmann::json(kind.identity).dump();
+  notes["crc32"] = checksum(entries, notes);
+  write_safetensors(file, entries, notes);
+}
+
+StateDict read_state_file(const fs::path& file, const StateFileKind& kind) {
+  const SafetensorsFile content(file);
+  const Notes& notes = content.metadata();
+  const auto format = notes.find("format");
+  if (format == notes.end() || format->second != kind.format) {
+    throw ModelFileError(fmt::format("{}: not a checkpoint of this program's version ({})",
+                                     file.string(), kind.format));
+  }
+  const auto sum = notes.find("crc32");
+  if (sum == notes.end() || sum->second != checksum(content.entries(), notes)) {
+    throw ModelFileError(fmt::format("{}: damaged, its checksum does not match", file.string()));
+  }
+  check_identity(kind.identity, notes, file);
+  return load_state_dict(file);
+}
+
+std::int64_t noted_number(const StateDict& state, const std::string& name) {
+  const auto found = state.metadata.find(name);
+  const auto value = found == state.metadata.end() ? std::nullopt : parse_integer(found->second);
+  if (!value) throw ModelFileError(fmt::format("{}: no '{}' in it", state.origin, name));
+  return *value;
+}
+
+}  // namespace protogcd
