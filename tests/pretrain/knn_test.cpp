@@ -43,6 +43,9 @@ TEST(Knn, NearNeighboursHaveMoreToSay) {
 TEST(Knn, AnImageHasNoVoteOnItself) {
   // Every image's own class appears once: with itself as a neighbour all would be right.
   EXPECT_DOUBLE_EQ(knn_accuracy(at_angles({0, 30, 60}), at::tensor({0, 1, 2}, at::kLong), 1), 0);
+  // Also beyond the rows that are looked at together.
+  at::manual_seed(0);
+  EXPECT_DOUBLE_EQ(knn_accuracy(at::randn({1500, 3}), at::arange(1500, at::kLong), 1), 0);
 }
 
 TEST(Knn, ManyRowsAndFewNeighboursToAsk) {

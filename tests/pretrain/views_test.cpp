@@ -39,6 +39,8 @@ TEST(StepDraws, AStepsDrawsDependOnSeedAndStepAlone) {
     EXPECT_TRUE(a.rows.equal(b.rows));
     EXPECT_TRUE(a.numbers.equal(b.numbers));
     EXPECT_FALSE(a.numbers.equal(c.numbers));
+    for (std::int64_t earlier = 0; earlier < step; ++earlier)
+      EXPECT_FALSE(a.numbers.equal(straight.at(earlier).numbers)) << step << " as " << earlier;
   }
 }
 
