@@ -4,6 +4,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/image_sizes.h"
 
 namespace protogcd::cli {
 namespace {
@@ -30,9 +31,12 @@ std::array<double, 3> parse_channels(const char* flag, const std::string& text, 
 }  // namespace
 
 void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
-  table.add("backbone", &options.backbone, "a weight file, or a preset (dino-vitb16, ...)")
-      .value_name("FILE|PRESET")
-      .required();
+  table
+      .add("backbone", &options.backbone,
+           fmt::format("a weight file, a preset (dino-vitb16, ...), or builtin: a small one for "
+                       "images of up to {} pixels, which need not be named",
+                       kBuiltinShortSide))
+      .value_name("FILE|PRESET");
   table.add("weights_dir", &options.weights_dir, "where the files of presets lie")
       .value_name("DIR");
   table.add("heads", &options.heads, "attention heads of a file's model, where not width / 64")
@@ -42,6 +46,21 @@ void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
       .at_most(4096);
   table.add("mean", &options.mean, "subtracted from pixels of 0 to 1: one number, or R,G,B");
   table.add("std", &options.std, "divides them afterwards: one number, or R,G,B");
+}
+
+void choose_backbone(BackboneOptions& options, const SourceTable& images, Logger& log) {
+  if (!options.backbone.empty()) return;
+  if (const auto larger = first_larger_image(images, kBuiltinShortSide)) {
+    throw UsageError(
+        fmt::format("--backbone is missing, and the built-in one is for small images: {} has {} x "
+                    "{} pixels",
+                    images.path(larger->source), larger->size.width, larger->size.height),
+        "get dino_vitbase16_pretrain.pth from the DINO release (facebookresearch/dino on GitHub), "
+        "put it into a folder DIR and give --backbone dino-vitb16 --weights-dir DIR; "
+        "docs/backbones.md has others");
+  }
+  options.backbone = kBuiltinBackbone;
+  log.info("small images and no --backbone: the built-in one is used");
 }
 
 Backbone open_backbone(const BackboneOptions& options, Logger& log) {

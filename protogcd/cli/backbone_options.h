@@ -8,6 +8,7 @@
 
 #include "protogcd/core/log.h"
 #include "protogcd/core/options.h"
+#include "protogcd/data/source_table.h"
 #include "protogcd/nn/backbone.h"
 
 namespace protogcd::cli {
@@ -20,6 +21,10 @@ struct BackboneOptions {
 };
 
 void declare_backbone_options(OptionTable& table, BackboneOptions& options);
+
+/// Where no --backbone is given: the built-in one, if all images are small enough for it; else a
+/// UsageError that says which file to get.
+void choose_backbone(BackboneOptions& options, const SourceTable& images, Logger& log);
 
 /// Loads what --backbone names; --image-size, --mean and --std replace the backbone's own
 /// preprocessing. UsageError where they make no sense.

@@ -16,6 +16,8 @@ namespace {
 
 /// What a bank of few views lacks in variety; docs/token-bank.md has the figures.
 constexpr double kBankBorrow = 2;
+/// With the built-in backbone a narrow projection is as accurate, and the step is twice as fast.
+constexpr std::int64_t kBuiltinHeadHidden = 512;
 
 void declare_objective(OptionTable& table, TrainVerbOptions& options) {
   ObjectiveOptions& o = options.train.objective;
@@ -281,7 +283,8 @@ void make_paths_absolute(TrainVerbOptions& options) {
         &options.train.prior, &options.backbone.weights_dir, &options.train.bank.folder}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
   }
-  if (std::filesystem::exists(options.backbone.backbone)) {
+  if (options.backbone.backbone != kBuiltinBackbone &&
+      std::filesystem::exists(options.backbone.backbone)) {
     options.backbone.backbone =
         std::filesystem::absolute(options.backbone.backbone).lexically_normal().string();
   }
@@ -315,7 +318,16 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
       .flag_only();
 }
 
-void resolve_train_options(TrainVerbOptions& options, OptionTable& table) {
+void resolve_train_options(TrainVerbOptions& options, OptionTable& table, Session& session) {
+  if (options.backbone.backbone.empty()) {
+    Logger quiet(
+        LogLevel::kError);  // what there is to say about the images is said when training begins
+    choose_backbone(options.backbone, open_data(options.data, quiet).sources, session.context.log);
+  }
+  if (options.backbone.backbone == kBuiltinBackbone &&
+      table.find("head_hidden")->source() == OptionSource::kDefault) {
+    options.train.head_hidden = kBuiltinHeadHidden;
+  }
   apply_preset(options, table);
   apply_views(options);
   make_paths_absolute(options);

@@ -25,7 +25,7 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options);
 
 /// Presets and defaults that depend on other flags; paths as they hold from any folder, and the
 /// configuration that goes into the run's folder.
-void resolve_train_options(TrainVerbOptions& options, OptionTable& table);
+void resolve_train_options(TrainVerbOptions& options, OptionTable& table, Session& session);
 
 /// Runs it as the flags say, once or `--runs` times, and prints the result.
 void run_training(TrainVerbOptions options, Session& session);

@@ -21,11 +21,12 @@ struct EmbedVerbOptions {
   EmbedOptions embed;
 };
 
-void embed(const EmbedVerbOptions& options, Session& session) {
+void embed(EmbedVerbOptions options, Session& session) {
   const ImageSet set = open_image_set(options.set);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
   EmbedOptions embedding = options.embed;
   embedding.reading.fast_decode = options.images.fast_decode;
+  choose_backbone(options.backbone, set.sources, session.context.log);
   Backbone backbone = open_backbone(options.backbone, session.context.log);
   const InterruptGuard interrupt;
   Context context = session.context;

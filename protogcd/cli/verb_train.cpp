@@ -13,7 +13,7 @@ Action declare_with(const char* views, OptionTable& table) {
   options->views = views;
   declare_train_options(table, *options);
   return [options, &table](Session& session) {
-    resolve_train_options(*options, table);
+    resolve_train_options(*options, table, session);
     run_training(*options, session);
   };
 }

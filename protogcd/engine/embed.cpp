@@ -70,7 +70,7 @@ std::map<std::string, std::string> identity_of(const SourceTable& sources, const
                                                const Placement& placement, std::int64_t batch) {
   const Preprocessing& pixels = backbone.preprocessing;
   return {{"images", paths_digest(sources)},
-          {"weights", sha256_file(backbone.file)},
+          {"weights", backbone_sha256(backbone.file)},
           {"preprocessing",
            fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
                        fmt::join(pixels.mean, " "), fmt::join(pixels.deviation, " "),

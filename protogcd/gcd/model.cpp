@@ -140,11 +140,11 @@ namespace {
 
 Backbone open_backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
   const fs::path file = backbone_file.empty() ? fs::path(info.backbone_file) : backbone_file;
-  if (!fs::exists(file)) {
+  if (file != kBuiltinBackbone && !fs::exists(file)) {
     throw ModelFileError(fmt::format("{}: the model's backbone is not there", file.string()),
                          "say with --backbone where it is now");
   }
-  if (sha256_file(file) != info.backbone_sha256) {
+  if (backbone_sha256(file) != info.backbone_sha256) {
     throw ModelFileError(
         fmt::format("{}: not the backbone that the model was trained on", file.string()),
         fmt::format("its SHA-256 should be {}", info.backbone_sha256));

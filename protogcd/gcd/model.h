@@ -29,7 +29,7 @@ struct ModelInfo {
   Preprocessing preprocessing;
   ReadingOptions reading;
   std::string tensors_sha256;   ///< of model.safetensors
-  std::string backbone_file;    ///< where it was when the model was trained
+  std::string backbone_file;    ///< where it was when the model was trained, or "builtin"
   std::string backbone_preset;  ///< empty where a file was named
   std::string backbone_sha256;
   std::int64_t backbone_heads = 0;

@@ -94,9 +94,11 @@ ModelInfo model_info(const Backbone& backbone, const Dataset& dataset,
           .preprocessing = backbone.preprocessing,
           .reading = options.reading,
           .tensors_sha256 = {},
-          .backbone_file = fs::absolute(backbone.file).lexically_normal().string(),
+          .backbone_file = backbone.is_builtin()
+                               ? backbone.file.string()
+                               : fs::absolute(backbone.file).lexically_normal().string(),
           .backbone_preset = backbone.preset,
-          .backbone_sha256 = sha256_file(backbone.file),
+          .backbone_sha256 = backbone_sha256(backbone.file),
           .backbone_heads = backbone.config.heads};
 }
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -16,6 +18,16 @@ namespace fs = std::filesystem;
 std::string_view release_page(std::string_view preset) {
   return preset.starts_with("dinov2") ? "the DINOv2 release (facebookresearch/dinov2 on GitHub)"
                                       : "the DINO release (facebookresearch/dino on GitHub)";
+}
+
+StateDict builtin_state() {
+  const auto file = std::make_shared<const SafetensorsFile>(builtin_backbone_bytes(),
+                                                            std::string(kBuiltinBackbone));
+  return state_of({.format = WeightFormat::kSafetensors,
+                   .entries = file->entries(),
+                   .metadata = file->metadata(),
+                   .owner = file},
+                  std::string(kBuiltinBackbone));
 }
 
 /// The preset's file under its public name, or the same converted to safetensors.
@@ -35,8 +47,9 @@ fs::path preset_file(const VitPreset& preset, const fs::path& folder) {
 
 Backbone load_backbone(const BackboneChoice& choice) {
   const VitPreset* preset = find_vit_preset(choice.backbone);
-  if (preset == nullptr && !fs::exists(choice.backbone)) {
-    std::vector<std::string> names;
+  const bool is_builtin = choice.backbone == kBuiltinBackbone;
+  if (preset == nullptr && !is_builtin && !fs::exists(choice.backbone)) {
+    std::vector<std::string> names = {std::string(kBuiltinBackbone)};
     for (const auto& known : vit_presets()) names.emplace_back(known.name);
     throw UsageError(fmt::format("--backbone: '{}' is neither a file nor a preset{}",
                                  choice.backbone, did_you_mean(choice.backbone, names)),
@@ -44,12 +57,19 @@ Backbone load_backbone(const BackboneChoice& choice) {
   }
   const fs::path file =
       preset != nullptr ? preset_file(*preset, choice.weights_dir) : fs::path(choice.backbone);
-  const ReleaseState release = with_release_names(load_state_dict(file));
+  const ReleaseState release =
+      with_release_names(is_builtin ? builtin_state() : load_state_dict(file));
   VitConfig config = preset != nullptr ? preset->config : infer_vit_config(release, choice.heads);
   Vit vit(config, release.state);
   return {file, preset != nullptr ? std::string(preset->name) : "", config,
           preset != nullptr ? preset->preprocessing : noted_preprocessing(release.state),
           std::move(vit)};
+}
+
+std::string backbone_sha256(const fs::path& file) {
+  if (file != kBuiltinBackbone) return sha256_file(file);
+  const auto bytes = builtin_backbone_bytes();
+  return sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace protogcd

@@ -1,0 +1,25 @@
+#include "protogcd/data/image_sizes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "protogcd/image/decode.h"
+#include "protogcd/image/image_size.h"
+
+namespace protogcd {
+
+std::optional<SizedSource> first_larger_image(const SourceTable& sources, int short_side) {
+  std::vector<std::byte> file;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    std::optional<ImageSize> size;
+    if (sources.is_record(i)) {
+      size = sources.load_record(i).size();
+    } else if (!read_image_file(sources.path(i), DecodeOptions().max_file_bytes, file)) {
+      size = image_size(file);
+    }
+    if (size && std::min(size->width, size->height) > short_side) return SizedSource{i, *size};
+  }
+  return std::nullopt;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,17 @@
+// The size of an image from its header alone, for decisions before anything is decoded.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "protogcd/image/image.h"
+
+namespace protogcd {
+
+/// Of JPEG, PNG and WebP, as stored (EXIF may turn it by a quarter). Nothing where the header is
+/// damaged, cut off or of another format. What a decoder would say later may differ: this is no
+/// check.
+std::optional<ImageSize> image_size(std::span<const std::byte> bytes);
+
+}  // namespace protogcd
