@@ -29,10 +29,11 @@ std::array<double, 3> parse_channels(const char* flag, const std::string& text, 
 
 }  // namespace
 
-void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
-  table.add("backbone", &options.backbone, "a weight file, or a preset (dino-vitb16, ...)")
-      .value_name("FILE|PRESET")
-      .required();
+void declare_backbone_options(OptionTable& table, BackboneOptions& options, bool required) {
+  Option& backbone =
+      table.add("backbone", &options.backbone, "a weight file, or a preset (dino-vitb16, ...)")
+          .value_name("FILE|PRESET");
+  if (required) backbone.required();
   table.add("weights_dir", &options.weights_dir, "where the files of presets lie")
       .value_name("DIR");
   table.add("heads", &options.heads, "attention heads of a file's model, where not width / 64")

@@ -19,7 +19,8 @@ struct BackboneOptions {
   std::string mean, std;
 };
 
-void declare_backbone_options(OptionTable& table, BackboneOptions& options);
+/// `required`: whether the verb can do nothing without --backbone.
+void declare_backbone_options(OptionTable& table, BackboneOptions& options, bool required = true);
 
 /// Loads what --backbone names; --image-size, --mean and --std replace the backbone's own
 /// preprocessing. UsageError where they make no sense.
