@@ -26,6 +26,11 @@ PROTOGCD_BF16 void multiply(const std::uint32_t* const* rows, const std::uint32_
     for (int t = 0; t < kTiles; ++t) sums[r][t] = _mm512_loadu_ps(bias + 16 * t);
   }
   for (std::int64_t p = 0; p < pairs; ++p, columns += 16 * kTiles) {
+    if (p % 16 == 0) {  // a cache line of every row; the next six mostly follow these
+#pragma GCC unroll 6
+      for (int r = 0; r < kProductRows; ++r)
+        _mm_prefetch(rows[r] + p + kProductRows * pairs, _MM_HINT_T0);
+    }
     __m512i tiles[kTiles];
 #pragma GCC unroll 4
     for (int t = 0; t < kTiles; ++t) tiles[t] = _mm512_loadu_si512(columns + 16 * t);

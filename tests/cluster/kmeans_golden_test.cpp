@@ -1,9 +1,7 @@
 // k-means and semi-supervised k-means against scikit-learn and the published code.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
 
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/cluster/kmeans.h"
@@ -35,6 +33,8 @@ void expect_accuracy(const at::Tensor& clusters, const at::Tensor& truths, std::
 /// Both ways to compute: float32 has bounds and bfloat16, float64 is plain.
 class GoldenKMeans : public ::testing::TestWithParam<at::ScalarType> {
  protected:
+  void SetUp() override { at::set_num_threads(1); }  // 900 rows: waking threads costs more
+
   const StateDict file_ = load_state_dict(testing::golden_folder() / "clustering.safetensors");
   const at::Tensor labels_ = *file_.find("labels"), labelled_ = *file_.find("labelled");
   const Points points_{file_.find("features")->to(GetParam())};
@@ -65,7 +65,7 @@ TEST_P(GoldenKMeans, SemiSupervisedReachesThatOfThePublishedCode) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, GoldenKMeans, ::testing::Values(at::kFloat, at::kDouble),
-                         [](const auto& info) { return std::string(at::toString(info.param)); });
+                         [](const auto& type) { return std::string(at::toString(type.param)); });
 
 }  // namespace
 }  // namespace protogcd
