@@ -36,12 +36,13 @@ float round_row(const float* values, std::int64_t width, std::uint32_t* words, s
 
 Bfloat16Rows::Bfloat16Rows(const float* values, std::int64_t rows, std::int64_t width)
     : pairs_((width + 1) / 2),
-      words_(static_cast<std::size_t>(rows * pairs_)),
+      words_(
+          std::make_unique_for_overwrite<std::uint32_t[]>(static_cast<std::size_t>(rows * pairs_))),
       residuals_(static_cast<std::size_t>(rows)) {
   at::parallel_for(0, rows, 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       residuals_[static_cast<std::size_t>(i)] =
-          round_row(values + i * width, width, words_.data() + i * pairs_, 1);
+          round_row(values + i * width, width, words_.get() + i * pairs_, 1);
     }
   });
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,13 +21,14 @@ class Bfloat16Rows {
   Bfloat16Rows(const float* values, std::int64_t rows, std::int64_t width);
 
   std::int64_t pairs() const { return pairs_; }
-  const std::uint32_t* row(std::int64_t index) const { return words_.data() + index * pairs_; }
+  const std::uint32_t* row(std::int64_t index) const { return words_.get() + index * pairs_; }
   /// |row - rounded row|, [N].
   const std::vector<float>& residuals() const { return residuals_; }
 
  private:
   std::int64_t pairs_;
-  std::vector<std::uint32_t> words_;
+  std::unique_ptr<std::uint32_t[]>
+      words_;  ///< not a vector, which one thread would fill with zeros
   std::vector<float> residuals_;
 };
 
