@@ -48,8 +48,9 @@ void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
   table.add("std", &options.std, "divides them afterwards: one number, or R,G,B");
 }
 
-void choose_backbone(BackboneOptions& options, const SourceTable& images, Logger& log) {
-  if (!options.backbone.empty()) return;
+std::string choose_backbone(const BackboneOptions& options, const SourceTable& images,
+                            Logger& log) {
+  if (!options.backbone.empty()) return options.backbone;
   if (const auto larger = first_larger_image(images, kBuiltinShortSide)) {
     throw UsageError(
         fmt::format("--backbone is missing, and the built-in one is for small images: {} has {} x "
@@ -59,8 +60,8 @@ void choose_backbone(BackboneOptions& options, const SourceTable& images, Logger
         "put it into a folder DIR and give --backbone dino-vitb16 --weights-dir DIR; "
         "docs/backbones.md has others");
   }
-  options.backbone = kBuiltinBackbone;
   log.info("small images and no --backbone: the built-in one is used");
+  return std::string(kBuiltinBackbone);
 }
 
 Backbone open_backbone(const BackboneOptions& options, Logger& log) {

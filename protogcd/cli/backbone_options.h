@@ -22,9 +22,9 @@ struct BackboneOptions {
 
 void declare_backbone_options(OptionTable& table, BackboneOptions& options);
 
-/// Where no --backbone is given: the built-in one, if all images are small enough for it; else a
-/// UsageError that says which file to get.
-void choose_backbone(BackboneOptions& options, const SourceTable& images, Logger& log);
+/// What --backbone says; if nothing, the built-in one where all images are small enough for it,
+/// else a UsageError that says which file to get.
+std::string choose_backbone(const BackboneOptions& options, const SourceTable& images, Logger& log);
 
 /// Loads what --backbone names; --image-size, --mean and --std replace the backbone's own
 /// preprocessing. UsageError where they make no sense.

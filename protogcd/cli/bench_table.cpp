@@ -2,12 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd::cli {
+
+Spread spread_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return {values[values.size() / 2], values.front(), values.back()};
+}
 
 void show_bench_table(const std::vector<std::string>& columns,
                       const std::vector<std::vector<std::string>>& rows,

@@ -1,4 +1,5 @@
-// The results of a benchmark as rows of a table: to a file, as JSON, or on stdout.
+// The results of a benchmark: the spread of its runs, and rows of a table: to a file, as JSON, or
+// on stdout.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +9,13 @@
 #include "protogcd/cli/verb.h"
 
 namespace protogcd::cli {
+
+struct Spread {
+  double median = 0, low = 0, high = 0;
+};
+
+/// Of at least one value.
+Spread spread_of(std::vector<double> values);
 
 /// Every row has a text for every column. `csv` may be empty. In JSON numbers are numbers, and
 /// empty texts are left out.

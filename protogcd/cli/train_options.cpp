@@ -322,7 +322,8 @@ void resolve_train_options(TrainVerbOptions& options, OptionTable& table, Sessio
   if (options.backbone.backbone.empty()) {
     Logger quiet(
         LogLevel::kError);  // what there is to say about the images is said when training begins
-    choose_backbone(options.backbone, open_data(options.data, quiet).sources, session.context.log);
+    options.backbone.backbone = choose_backbone(
+        options.backbone, open_data(options.data, quiet).sources, session.context.log);
   }
   if (options.backbone.backbone == kBuiltinBackbone &&
       table.find("head_hidden")->source() == OptionSource::kDefault) {

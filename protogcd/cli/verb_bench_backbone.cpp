@@ -33,15 +33,6 @@ struct Options {
   bool overwrite = false;
 };
 
-struct Spread {
-  double median = 0, low = 0, high = 0;
-};
-
-Spread spread_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return {values[values.size() / 2], values.front(), values.back()};
-}
-
 struct Result {
   std::string backbone, type;
   std::int64_t batch = 0;

@@ -86,15 +86,6 @@ double step_operations(const VitConfig& config, const HeadShape& head, std::int6
   return 2 * number(rows) * (3 * (block + projection) + attention);
 }
 
-struct Spread {
-  double median = 0, low = 0, high = 0;
-};
-
-Spread spread_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return {values[values.size() / 2], values.front(), values.back()};
-}
-
 class Benchmark {
  public:
   Benchmark(const Options& options, Session& session);

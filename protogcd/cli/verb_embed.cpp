@@ -26,7 +26,7 @@ void embed(EmbedVerbOptions options, Session& session) {
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
   EmbedOptions embedding = options.embed;
   embedding.reading.fast_decode = options.images.fast_decode;
-  choose_backbone(options.backbone, set.sources, session.context.log);
+  options.backbone.backbone = choose_backbone(options.backbone, set.sources, session.context.log);
   Backbone backbone = open_backbone(options.backbone, session.context.log);
   const InterruptGuard interrupt;
   Context context = session.context;

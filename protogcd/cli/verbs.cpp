@@ -19,9 +19,11 @@ std::vector<Verb> all_verbs() {
       datasets_make_shapes_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),
+      cluster_verb(),
       weights_inspect_verb(),
       weights_convert_verb(),
       bench_backbone_verb(),
+      bench_cluster_verb(),
       bench_embed_verb(),
       bench_train_verb(),
 #endif

@@ -11,9 +11,11 @@ std::vector<Verb> all_verbs();
 
 // One file each: verb_<name>.cpp.
 Verb bench_backbone_verb();
+Verb bench_cluster_verb();
 Verb bench_embed_verb();
 Verb bench_images_verb();
 Verb bench_train_verb();
+Verb cluster_verb();
 Verb completion_verb();
 Verb datasets_info_verb();
 Verb datasets_list_verb();

@@ -16,7 +16,7 @@ namespace {
 
 // Lowest first. `cli` has two layers: the framework (core only) and the verbs, which may use
 // everything.
-const std::vector<std::string> kAreas = {"core",   "image",    "data", "analysis", "nn",
+const std::vector<std::string> kAreas = {"core",   "image",    "data", "analysis", "nn", "cluster",
                                          "engine", "pretrain", "gcd",  "report",   "cli"};
 const std::set<std::string> kTorchFree = {"core", "image", "data", "analysis", "report"};
 

@@ -1,0 +1,116 @@
+#include "protogcd/cli/cluster_input.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/npy.h"
+#include "protogcd/data/user_data.h"
+#include "protogcd/engine/image_features.h"
+#include "protogcd/nn/state_dict.h"
+
+namespace protogcd::cli {
+namespace {
+
+at::Tensor read_features(const std::filesystem::path& path) {
+  const auto file = std::make_shared<NpyFile>(path);
+  const at::Tensor values = tensor_of(file->array(), file);
+  // Half precision is for storing, not for computing.
+  const bool half = values.scalar_type() == at::kHalf || values.scalar_type() == at::kBFloat16;
+  return half ? values.to(at::kFloat) : values;
+}
+
+/// `embed` writes the path of every row to the .csv beside the features.
+void read_paths(const std::filesystem::path& list, std::size_t rows, ClusterInput& input) {
+  const CsvTable table = CsvTable::read(list);
+  const std::size_t column = table.column("path");
+  if (table.rows().size() != rows) {
+    throw DataError(fmt::format("{} lists {} paths, but {} has {} rows", list.string(),
+                                table.rows().size(), input.name, rows),
+                    "the list must be that of these embeddings");
+  }
+  for (const CsvRow& row : table.rows()) {
+    const auto source = input.dataset.sources.add_path(list.parent_path() / row.fields[column]);
+    input.dataset.samples.push_back({.source = source});
+  }
+}
+
+ClusterInput from_embeddings(const ClusterInputOptions& options, Logger& log) {
+  ClusterInput input;
+  input.name = options.embeddings.string();
+  input.features = read_features(options.embeddings);
+  const auto list = std::filesystem::path(options.embeddings).replace_extension(".csv");
+  const auto rows =
+      input.features.dim() == 0 ? 0 : static_cast<std::size_t>(input.features.size(0));
+  input.has_paths = std::filesystem::exists(list);
+  if (input.has_paths) {
+    read_paths(list, rows, input);
+  } else {
+    input.dataset.samples.resize(rows);
+  }
+  if (!options.data.truth.empty()) {
+    if (!input.has_paths) {
+      throw UsageError(fmt::format("--truth: which row is which image is not known, as there is no "
+                                   "'{}'",
+                                   list.string()),
+                       "keep the list of paths that embed writes beside the embeddings");
+    }
+    apply_truth(input.dataset, options.data.truth, {});
+    for (const auto& note : input.dataset.notes) log.info(note);
+  }
+  input.rows = input.dataset.samples;
+  return input;
+}
+
+ClusterInput from_images(const ClusterInputOptions& options, const Session& session,
+                         const Context& context) {
+  ClusterInput input;
+  input.dataset = open_data(options.data, context.log);
+  input.name = "the images' features";
+  std::vector<Sample> samples = input.dataset.samples;
+  // The paper clusters what is trained on; a test set stands for itself.
+  if (input.dataset.count(SampleSet::kTest) < samples.size())
+    std::erase_if(samples, [](const Sample& sample) { return sample.set == SampleSet::kTest; });
+  std::vector<std::uint32_t> list;
+  for (const Sample& sample : samples) list.push_back(sample.source);
+  input.skipped = std::make_unique<SkippedFiles>(session.bad_image_policy(), list.size());
+  BackboneOptions backbone = options.backbone;
+  backbone.backbone = choose_backbone(backbone, input.dataset.sources, context.log);
+  const ImageFeatures features =
+      image_features(input.dataset.sources, list, open_backbone(backbone, context.log),
+                     {.apply_orientation = !options.data.is_benchmark(),
+                      .fast_decode = options.images.fast_decode},
+                     *input.skipped, context);
+  input.features = features.values;
+  for (const std::size_t position : features.positions) input.rows.push_back(samples[position]);
+  return input;
+}
+
+}  // namespace
+
+void declare_cluster_input(OptionTable& table, ClusterInputOptions& options) {
+  table
+      .add("embeddings", &options.embeddings,
+           "features [N, D]; paths are taken from the .csv beside it, if there is one")
+      .value_name("FILE.npy");
+  declare_data_options(table, options.data);
+  declare_backbone_options(table, options.backbone);
+  declare_image_options(table, options.images);
+}
+
+ClusterInput open_cluster_input(const ClusterInputOptions& options, const Session& session,
+                                const Context& context) {
+  if (options.embeddings.empty()) return from_images(options, session, context);
+  const DataOptions& data = options.data;
+  if (data.is_benchmark() || !data.root.empty() || !data.labelled.empty() ||
+      !data.unlabelled.empty() || !data.manifest.empty() || !data.images.empty()) {
+    throw UsageError("--embeddings: images are given too",
+                     "give embeddings or images, not both; --truth goes with either");
+  }
+  return from_embeddings(options, context.log);
+}
+
+}  // namespace protogcd::cli

@@ -1,0 +1,193 @@
+// `protogcd cluster`: groups of images by k-means on frozen features.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "protogcd/analysis/accuracy.h"
+#include "protogcd/cli/cluster_input.h"
+#include "protogcd/cli/verbs.h"
+#include "protogcd/cluster/kmeans.h"
+#include "protogcd/cluster/semi_supervised_kmeans.h"
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/engine/placement.h"
+#include "protogcd/nn/device.h"
+
+namespace protogcd::cli {
+namespace {
+
+struct ClusterVerbOptions {
+  ClusterInputOptions input;
+  KMeansOptions kmeans;
+  bool no_labels = false, no_normalise = false, overwrite = false;
+  std::filesystem::path out;
+};
+
+/// How the clusters agree with the classes of unlabelled rows, or of all where none is unlabelled.
+struct Agreement {
+  std::int64_t rows = 0;
+  Accuracy accuracy;
+  double nmi = 0, ari = 0;
+};
+
+std::optional<Agreement> agreement_of(const ClusterInput& input, const at::Tensor& labels) {
+  const bool any_unlabelled =
+      std::ranges::any_of(input.rows, [](const Sample& row) { return row.label < 0; });
+  std::vector<std::int32_t> clusters, truths;
+  for (std::size_t i = 0; i < input.rows.size(); ++i) {
+    if (any_unlabelled && input.rows[i].label >= 0) continue;
+    clusters.push_back(static_cast<std::int32_t>(labels.const_data_ptr<std::int64_t>()[i]));
+    truths.push_back(input.rows[i].truth);
+  }
+  const Confusion confusion(clusters, truths);
+  if (confusion.samples() == 0) return std::nullopt;
+  return Agreement{
+      .rows = confusion.samples(),
+      .accuracy = clustering_accuracy(confusion, match_clusters(confusion),
+                                      static_cast<std::int32_t>(input.dataset.old_classes)),
+      .nmi = normalized_mutual_information(confusion),
+      .ari = adjusted_rand_index(confusion)};
+}
+
+Clustering cluster_rows(const ClusterVerbOptions& options, const ClusterInput& input,
+                        bool semi_supervised, const KMeansOptions& kmeans_options,
+                        const Context& context) {
+  at::Tensor features = input.features.to(place(context).device);
+  if (!options.no_normalise && features.dim() == 2)
+    features = features / features.norm(2, {1}, true).clamp_min(1e-12);
+  const Points points(features, input.name);
+  if (!semi_supervised) return kmeans(points, kmeans_options);
+  std::vector<std::int64_t> labels;
+  for (const Sample& row : input.rows) labels.push_back(row.label);
+  return semi_supervised_kmeans(points, at::tensor(at::ArrayRef<std::int64_t>(labels)),
+                                kmeans_options);
+}
+
+void write_clusters(const std::filesystem::path& out, const ClusterInput& input,
+                    const at::Tensor& labels) {
+  const bool any_class =
+      std::ranges::any_of(input.rows, [](const Sample& row) { return row.truth >= 0; });
+  std::vector<std::string> header = {input.has_paths ? "path" : "row", "cluster"};
+  if (any_class) header.push_back("label");
+  CsvWriter writer(out, header);
+  CsvPaths paths(out);
+  for (std::size_t i = 0; i < input.rows.size(); ++i) {
+    const Sample& row = input.rows[i];
+    std::vector<std::string> fields = {
+        input.has_paths ? paths(input.dataset.sources, row.source) : std::to_string(i),
+        std::to_string(labels.const_data_ptr<std::int64_t>()[i])};
+    if (any_class) fields.emplace_back(input.dataset.class_name(row.truth));
+    writer.row(fields);
+  }
+  writer.commit();
+  if (input.skipped && input.skipped->count() > 0) {
+    input.skipped->write(std::filesystem::path(out).replace_extension(".skipped.csv"),
+                         input.dataset.sources);
+  }
+}
+
+nlohmann::json to_json(const Agreement& agreement) {
+  return {{"samples", agreement.rows},
+          {"all", 100 * agreement.accuracy.all},
+          {"old", 100 * agreement.accuracy.old_classes},
+          {"new", 100 * agreement.accuracy.new_classes},
+          {"nmi", agreement.nmi},
+          {"ari", agreement.ari}};
+}
+
+void print_words(const ClusterVerbOptions& options, const ClusterInput& input,
+                 const Clustering& result, const std::vector<std::int64_t>& sizes,
+                 bool semi_supervised, const std::optional<Agreement>& agreement) {
+  fmt::print("{} rows in {} clusters by {}; inertia {:.6g}, {} iterations\n", input.rows.size(),
+             sizes.size(), semi_supervised ? "semi-supervised k-means" : "k-means", result.inertia,
+             result.iterations);
+  fmt::print("{:>8} {:>8}\n", "cluster", "rows");
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    const bool old = semi_supervised && k < input.dataset.old_classes;
+    fmt::print("{:>8} {:>8}{}\n", k, sizes[k], old ? "  " + input.dataset.classes[k] : "");
+  }
+  if (agreement) {
+    const auto percent = [](double value) {
+      return std::isnan(value) ? std::string("-") : fmt::format("{:.1f}", 100 * value);
+    };
+    fmt::print("{} rows with a known class: All {}, Old {}, New {}; NMI {:.3f}, ARI {:.3f}\n",
+               agreement->rows, percent(agreement->accuracy.all),
+               percent(agreement->accuracy.old_classes), percent(agreement->accuracy.new_classes),
+               agreement->nmi, agreement->ari);
+  }
+  if (input.skipped && input.skipped->count() > 0)
+    fmt::print("{} images skipped\n", input.skipped->count());
+  if (!options.out.empty()) fmt::print("{}\n", options.out.string());
+}
+
+void cluster(const ClusterVerbOptions& options, Session& session) {
+  if (!options.out.empty()) check_output_file(options.out, options.overwrite, "--out");
+  set_compute_threads(session.context.threads);
+  const InterruptGuard interrupt;
+  Context context = session.context;
+  context.interrupt = &interrupt;
+  const ClusterInput input = open_cluster_input(options.input, session, context);
+  const bool semi_supervised =
+      !options.no_labels &&
+      std::ranges::any_of(input.rows, [](const Sample& row) { return row.label >= 0; });
+  KMeansOptions kmeans_options = options.kmeans;
+  kmeans_options.seed = context.seed;
+  kmeans_options.interrupt = &interrupt;
+  const Clustering result = cluster_rows(options, input, semi_supervised, kmeans_options, context);
+  const at::Tensor labels = result.labels.cpu();
+  const at::Tensor counts = at::bincount(labels, {}, kmeans_options.k);
+  const std::vector<std::int64_t> sizes(counts.const_data_ptr<std::int64_t>(),
+                                        counts.const_data_ptr<std::int64_t>() + counts.numel());
+  const auto agreement = agreement_of(input, labels);
+  if (!options.out.empty()) write_clusters(options.out, input, labels);
+  if (!session.json())
+    return print_words(options, input, result, sizes, semi_supervised, agreement);
+  nlohmann::json json = {{"rows", input.rows.size()},
+                         {"k", kmeans_options.k},
+                         {"semi_supervised", semi_supervised},
+                         {"inertia", result.inertia},
+                         {"iterations", result.iterations},
+                         {"sizes", sizes},
+                         {"skipped", input.skipped ? input.skipped->count() : 0}};
+  if (!options.out.empty()) json["out"] = options.out.string();
+  if (agreement) json["accuracy"] = to_json(*agreement);
+  session.print_json(json);
+}
+
+}  // namespace
+
+Verb cluster_verb() {
+  return {
+      .name = "cluster",
+      .summary = "groups of images by k-means on frozen features; labelled ones guide it",
+      .example = "protogcd cluster --embeddings features.npy --k 30 --out clusters.csv",
+      .declare = [](OptionTable& table) -> Action {
+        auto options = std::make_shared<ClusterVerbOptions>();
+        declare_cluster_input(table, options->input);
+        table.add("k", &options->kmeans.k, "number of clusters, labelled classes included")
+            .at_least(1)
+            .at_most(Confusion::kMaxNumber)
+            .required();
+        table.add("starts", &options->kmeans.starts, "tries, of which the best is kept")
+            .at_least(1)
+            .at_most(100000);
+        table.add("max_iterations", &options->kmeans.max_iterations, "of a start").at_least(1);
+        table
+            .add("tolerance", &options->kmeans.tolerance,
+                 "moves of the centroids, relative to the variance, that end a start")
+            .at_least(0);
+        table.add("no_labels", &options->no_labels,
+                  "plain k-means, though there are labelled images");
+        table.add("no_normalise", &options->no_normalise,
+                  "features as they are, not scaled to length 1");
+        table.add("out", &options->out, "path,cluster[,label] of every row").value_name("FILE.csv");
+        table.add("overwrite", &options->overwrite, "replace the file").flag_only();
+        return [options](Session& session) { cluster(*options, session); };
+      }};
+}
+
+}  // namespace protogcd::cli

@@ -1,0 +1,54 @@
+// Which row is in which cluster, and what follows from it: the state of one run of Lloyd's
+// algorithm. Two kinds: one of plain tensor operations, for any device and type, and one for
+// float32 on the CPU that looks again only at rows whose nearest centroid may have changed.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "protogcd/cluster/points.h"
+
+namespace protogcd {
+
+class Assignment {
+ public:
+  virtual ~Assignment() = default;
+
+  /// Gives every free row to the nearest of the centroids [K, D] (mean removed; the lowest number
+  /// of equals); how many rows changed their cluster.
+  virtual std::int64_t assign(const at::Tensor& centroids) = 0;
+  /// Means of the clusters [K, D]; an empty one keeps its centroid.
+  virtual at::Tensor means(const at::Tensor& centroids) const = 0;
+  virtual at::Tensor labels() const = 0;  ///< [N] int64
+  virtual std::vector<std::int64_t> counts() const = 0;
+
+  /// Gives every empty cluster the row that is farthest from its own centroid, unless all rows
+  /// coincide with theirs; a cluster's last row stays. How many rows were moved.
+  std::int64_t fill_empty(const at::Tensor& centroids);
+
+ protected:
+  /// `fixed` [N] int64: clusters of rows that never change, -1 for free rows; undefined: all free.
+  Assignment(const Points& points, std::int64_t k, const at::Tensor& fixed)
+      : points_(points), k_(k), fixed_(fixed) {}
+
+  virtual void move(std::int64_t row, std::int64_t from, std::int64_t to) = 0;
+
+  const Points& points_;
+  const std::int64_t k_;
+  const at::Tensor fixed_;
+};
+
+/// Plain: the reference for the other, and the way on a GPU and in float64.
+std::unique_ptr<Assignment> make_tensor_assignment(const Points& points, std::int64_t k,
+                                                   const at::Tensor& fixed);
+/// float32 on the CPU.
+std::unique_ptr<Assignment> make_cpu_assignment(const Points& points, std::int64_t k,
+                                                const at::Tensor& fixed);
+/// The faster of those that fit.
+std::unique_ptr<Assignment> make_assignment(const Points& points, std::int64_t k,
+                                            const at::Tensor& fixed);
+
+}  // namespace protogcd

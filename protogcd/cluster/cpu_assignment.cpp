@@ -1,0 +1,266 @@
+// Lloyd's assignment that looks only at rows whose nearest centroid may have changed.
+//
+// For every row it keeps a lower bound of how much farther the second centroid is than the first
+// (Hamerly 2010). When centroids move, the bound shrinks by the two largest moves that matter; a
+// row whose bound is above zero is left alone. Rows that are looked at are multiplied in bfloat16
+// where the CPU can. What rounding may have done to a product is bounded too: centroids that are
+// within that bound of the best are compared once more in float32, so that the result is that of
+// float32.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "protogcd/cluster/assignment.h"
+
+namespace protogcd {
+namespace {
+
+constexpr std::int64_t kChunk = 512;    // rows that a thread takes at a time
+constexpr float kFloat32Error = 1e-6F;  // of a sum of products, relative to the two lengths
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+float dot(const float* a, const float* b, std::int64_t width) {
+  std::array<float, 16> sums{};  // side by side: the compiler makes vectors of them
+  std::int64_t i = 0;
+  for (; i + 16 <= width; i += 16) {
+    for (std::size_t j = 0; j < 16; ++j)
+      sums[j] += a[i + static_cast<std::int64_t>(j)] * b[i + static_cast<std::int64_t>(j)];
+  }
+  float sum = 0;
+  for (const float part : sums) sum += part;
+  for (; i < width; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+struct Change {
+  std::int64_t row;
+  std::int32_t from, to;  ///< -1: from nowhere
+};
+
+/// The centroids of one round, as the products need them.
+struct Round {
+  const float* centroids;  ///< [K, D]
+  const float* bias;       ///< [K], -|c|^2 / 2: a score is bias + x . c, half of |x|^2 - d^2
+  float largest_norm = 0;  ///< |c|
+  std::optional<Bfloat16Columns> columns;
+};
+
+class CpuAssignment : public Assignment {
+ public:
+  CpuAssignment(const Points& points, std::int64_t k, const at::Tensor& fixed)
+      : Assignment(points, k, fixed),
+        labels_(static_cast<std::size_t>(points.size()), -1),
+        gaps_(static_cast<std::size_t>(points.size()), kNever),
+        sums_(at::zeros({k, points.width()}, at::kDouble)),
+        counts_(static_cast<std::size_t>(k), 0) {
+    if (fixed.defined()) take_fixed();
+  }
+
+  std::int64_t assign(const at::Tensor& centroids) override;
+  at::Tensor means(const at::Tensor& centroids) const override;
+  at::Tensor labels() const override {
+    return at::tensor(at::ArrayRef<std::int32_t>(labels_)).to(at::kLong);
+  }
+  std::vector<std::int64_t> counts() const override { return counts_; }
+
+ private:
+  void take_fixed();
+  void shrink_gaps(const at::Tensor& centroids);
+  void look_at(std::int64_t begin, std::int64_t end, const Round& round,
+               std::vector<Change>& changes);
+  std::int32_t judge(std::int64_t row, const float* scores, const Round& round);
+  void apply(const std::vector<Change>& changes);
+  void move(std::int64_t row, std::int64_t from, std::int64_t to) override;
+
+  const float* row_of(std::int64_t row) const {
+    return points_.rows().const_data_ptr<float>() + row * points_.width();
+  }
+
+  std::vector<std::int32_t> labels_;
+  std::vector<float> gaps_;  ///< at least how much farther the second centroid is
+  at::Tensor sums_;          ///< [K, D] float64, kept up to date by what changes
+  std::vector<std::int64_t> counts_;
+  at::Tensor previous_;  ///< centroids of the last round
+};
+
+void CpuAssignment::take_fixed() {
+  const std::int64_t* clusters = fixed_.const_data_ptr<std::int64_t>();
+  std::vector<Change> changes;
+  for (std::int64_t i = 0; i < points_.size(); ++i) {
+    if (clusters[i] < 0) continue;
+    gaps_[static_cast<std::size_t>(i)] = std::numeric_limits<float>::infinity();
+    labels_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(clusters[i]);
+    changes.push_back({i, -1, static_cast<std::int32_t>(clusters[i])});
+  }
+  apply(changes);
+}
+
+/// Centroids have moved: a row's own may have gone farther away, another may have come nearer.
+void CpuAssignment::shrink_gaps(const at::Tensor& centroids) {
+  const at::Tensor distances = (centroids - previous_).square().sum(1, false, at::kDouble).sqrt();
+  std::vector<float> moves(distances.const_data_ptr<double>(),
+                           distances.const_data_ptr<double>() + k_);
+  const auto largest = std::ranges::max_element(moves);
+  const auto which = static_cast<std::int32_t>(largest - moves.begin());
+  float second = 0;
+  for (std::int64_t k = 0; k < k_; ++k)
+    if (k != which) second = std::max(second, moves[static_cast<std::size_t>(k)]);
+  for (std::size_t i = 0; i < gaps_.size(); ++i) {
+    const std::int32_t own = labels_[i];
+    gaps_[i] -= moves[static_cast<std::size_t>(own)] + (own == which ? second : *largest);
+  }
+}
+
+std::int64_t CpuAssignment::assign(const at::Tensor& centroids) {
+  if (previous_.defined()) shrink_gaps(centroids);
+  previous_ = centroids;
+  const at::Tensor norms = centroids.square().sum(1), bias = norms.mul(-0.5);
+  Round round{.centroids = centroids.const_data_ptr<float>(),
+              .bias = bias.const_data_ptr<float>(),
+              .largest_norm = norms.max().sqrt().item<float>(),
+              .columns = {}};
+  if (points_.rounded() != nullptr)
+    round.columns.emplace(round.centroids, round.bias, k_, points_.width());
+
+  const std::int64_t chunks = (points_.size() + kChunk - 1) / kChunk;
+  std::vector<std::vector<Change>> changes(static_cast<std::size_t>(chunks));
+  at::parallel_for(0, chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      look_at(chunk * kChunk, std::min((chunk + 1) * kChunk, points_.size()), round,
+              changes[static_cast<std::size_t>(chunk)]);
+    }
+  });
+  std::vector<Change> all;  // in the order of the rows, whatever the threads did
+  for (const auto& some : changes) all.insert(all.end(), some.begin(), some.end());
+  apply(all);
+  return std::ssize(all);
+}
+
+void CpuAssignment::look_at(std::int64_t begin, std::int64_t end, const Round& round,
+                            std::vector<Change>& changes) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = begin; i < end; ++i)
+    if (gaps_[static_cast<std::size_t>(i)] <= 0) rows.push_back(i);
+  if (rows.empty()) return;
+  const auto judge_all = [&](std::span<const std::int64_t> some, const float* scores,
+                             std::int64_t stride) {
+    for (std::size_t r = 0; r < some.size(); ++r) {
+      std::int32_t& label = labels_[static_cast<std::size_t>(some[r])];
+      const std::int32_t now =
+          judge(some[r], scores + static_cast<std::int64_t>(r) * stride, round);
+      if (now != label) changes.push_back({some[r], label, now});
+      label = now;
+    }
+  };
+  if (!round.columns) {
+    const at::Tensor chosen =
+        points_.rows().index_select(0, at::from_blob(rows.data(), {std::ssize(rows)}, at::kLong));
+    const at::Tensor columns =
+        at::from_blob(const_cast<float*>(round.centroids), {k_, points_.width()}, at::kFloat);
+    const at::Tensor bias = at::from_blob(const_cast<float*>(round.bias), {k_}, at::kFloat);
+    const at::Tensor scores = at::addmm(bias, chosen, columns.t());  // [B, K]
+    return judge_all(rows, scores.const_data_ptr<float>(), k_);
+  }
+  std::vector<float> scores(static_cast<std::size_t>(kProductRows * round.columns->stride()));
+  std::array<const std::uint32_t*, kProductRows> six{};
+  for (std::size_t first = 0; first < rows.size(); first += kProductRows) {
+    const std::size_t count = std::min<std::size_t>(kProductRows, rows.size() - first);
+    for (std::size_t r = 0; r < kProductRows; ++r)
+      six[r] = points_.rounded()->row(rows[first + std::min(r, count - 1)]);
+    bfloat16_products(six, *round.columns, scores.data());
+    judge_all(std::span(rows).subspan(first, count), scores.data(), round.columns->stride());
+  }
+}
+
+/// The nearest centroid by its scores [K]; sets the row's gap.
+std::int32_t CpuAssignment::judge(std::int64_t row, const float* scores, const Round& round) {
+  std::int64_t best = 0;
+  float second = kNever;
+  for (std::int64_t k = 1; k < k_; ++k) {
+    if (scores[k] > scores[best]) {
+      second = scores[best];
+      best = k;
+    } else {
+      second = std::max(second, scores[k]);
+    }
+  }
+  float first = scores[best];
+  const float square = points_.squared_norms().const_data_ptr<float>()[row];
+  const float norm = std::sqrt(square);
+  float first_error = kFloat32Error * norm * round.largest_norm, second_error = first_error;
+  if (round.columns) {
+    const float lost = points_.rounded()->residuals()[static_cast<std::size_t>(row)];
+    second_error += lost * round.largest_norm + (norm + lost) * round.columns->largest_residual();
+  }
+  if (first - second > 2 * second_error) {
+    first_error = second_error;
+  } else {  // too close for bfloat16
+    const float limit = first - 2 * second_error;
+    float rest = kNever, exact_second = kNever;
+    first = kNever;
+    for (std::int64_t k = 0; k < k_; ++k) {
+      if (scores[k] < limit) {
+        rest = std::max(rest, scores[k]);
+        continue;
+      }
+      const float exact =
+          round.bias[k] + dot(row_of(row), round.centroids + k * points_.width(), points_.width());
+      if (exact > first) {
+        exact_second = first;
+        first = exact;
+        best = k;
+      } else {
+        exact_second = std::max(exact_second, exact);
+      }
+    }
+    second = std::max(exact_second + first_error - second_error, rest);
+  }
+  const float near = std::max(0.0F, square - 2 * first + 2 * first_error);
+  const float far = std::max(0.0F, square - 2 * second - 2 * second_error);
+  gaps_[static_cast<std::size_t>(row)] = std::sqrt(far) - std::sqrt(near);
+  return static_cast<std::int32_t>(best);
+}
+
+/// Each thread adds some columns of all rows: the sums do not depend on the number of threads.
+void CpuAssignment::apply(const std::vector<Change>& changes) {
+  double* sums = sums_.data_ptr<double>();
+  const std::int64_t width = points_.width();
+  at::parallel_for(0, width, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (const Change& change : changes) {
+      const float* row = row_of(change.row);
+      double* to = sums + change.to * width;
+      for (std::int64_t j = begin; j < end; ++j) to[j] += row[j];
+      if (change.from < 0) continue;
+      double* from = sums + change.from * width;
+      for (std::int64_t j = begin; j < end; ++j) from[j] -= row[j];
+    }
+  });
+  for (const Change& change : changes) {
+    ++counts_[static_cast<std::size_t>(change.to)];
+    if (change.from >= 0) --counts_[static_cast<std::size_t>(change.from)];
+  }
+}
+
+void CpuAssignment::move(std::int64_t row, std::int64_t from, std::int64_t to) {
+  apply({{row, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)}});
+  labels_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(to);
+  gaps_[static_cast<std::size_t>(row)] = kNever;
+}
+
+at::Tensor CpuAssignment::means(const at::Tensor& centroids) const {
+  const at::Tensor sizes = at::tensor(at::ArrayRef<std::int64_t>(counts_)).unsqueeze(1);
+  return at::where(sizes > 0, sums_ / sizes.clamp_min(1), centroids.to(at::kDouble)).to(at::kFloat);
+}
+
+}  // namespace
+
+std::unique_ptr<Assignment> make_cpu_assignment(const Points& points, std::int64_t k,
+                                                const at::Tensor& fixed) {
+  return std::make_unique<CpuAssignment>(points, k, fixed);
+}
+
+}  // namespace protogcd

@@ -1,0 +1,22 @@
+// Lloyd's algorithm for the two kinds of k-means: from centroids, with or without rows that are
+// fixed to their cluster.
+#pragma once
+
+#include <vector>
+
+#include "protogcd/cluster/kmeans.h"
+
+namespace protogcd {
+
+/// `centroids` [K, D] as Points has its rows, mean removed; `fixed` as in assignment.h.
+Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tensor& fixed,
+                     const KMeansOptions& options);
+
+/// The best of several starts; of equals the first.
+Clustering best_start(const Points& points, const std::vector<at::Tensor>& starts,
+                      const at::Tensor& fixed, const KMeansOptions& options);
+
+/// UsageError where there cannot be so many clusters.
+void check_cluster_count(const Points& points, const KMeansOptions& options);
+
+}  // namespace protogcd

@@ -1,0 +1,49 @@
+// The rows that are clustered, made ready once for any number of fits: checked, moved to their mean
+// (distances stay, and float32 keeps more of their digits), with what the distances need.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "protogcd/cluster/bfloat16_rows.h"
+
+namespace protogcd {
+
+class Points {
+ public:
+  /// features [N, D], float32 or float64, on the CPU or a GPU; where they are is where the work is
+  /// done. `name` stands for them in messages. DataError where there is no row or no column, or a
+  /// number that is not finite or beyond 1e15 (its square would not be).
+  explicit Points(const at::Tensor& features, std::string name = "features");
+
+  std::int64_t size() const { return rows_.size(0); }
+  std::int64_t width() const { return rows_.size(1); }
+  const std::string& name() const { return name_; }
+  const at::Tensor& rows() const { return rows_; }                    ///< [N, D], mean removed
+  const at::Tensor& mean() const { return mean_; }                    ///< [D]
+  const at::Tensor& squared_norms() const { return squared_norms_; }  ///< [N]
+  /// Mean of the variances of the columns: what a tolerance is relative to.
+  double mean_variance() const { return mean_variance_; }
+  /// Present where the CPU multiplies bfloat16.
+  const Bfloat16Rows* rounded() const { return rounded_ ? &*rounded_ : nullptr; }
+
+  /// rows . columns, columns [C, D] -> [N, C]; of rounded rows and columns where there are such,
+  /// which is near enough for drawing lots.
+  at::Tensor products(const at::Tensor& columns) const;
+
+ private:
+  std::string name_;
+  at::Tensor rows_, mean_, squared_norms_;
+  double mean_variance_ = 0;
+  std::optional<Bfloat16Rows> rounded_;
+};
+
+/// Squared distances to the rows' own centroids, centroids [K, D] (mean removed), labels [N] int64
+/// -> [N] float64. By differences, so that small distances are exact.
+at::Tensor own_distances(const Points& points, const at::Tensor& centroids,
+                         const at::Tensor& labels);
+
+}  // namespace protogcd

@@ -1,0 +1,28 @@
+// First centroids by greedy k-means++ (Arthur and Vassilvitskii 2007): each is a row drawn with a
+// chance proportional to its squared distance to those there are; of 2 + ln K such rows, the one
+// that leaves the smallest sum of distances is taken.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "protogcd/cluster/points.h"
+
+namespace protogcd {
+
+struct SeedingOptions {
+  std::int64_t k = 1;
+  std::int64_t starts = 1;
+  std::uint64_t seed = 0;
+  at::Tensor given;  ///< [G, D], mean removed: the first centroids of every start; may be undefined
+  at::Tensor free;   ///< [N] bool: rows that may be drawn and that count; undefined: all
+};
+
+/// One [K, D] for each start, mean removed. Starts are made together: a step of all of them is one
+/// product with the rows, which costs little more than that of one. What start s draws depends on
+/// the seed and s alone.
+std::vector<at::Tensor> kmeans_plus_plus(const Points& points, const SeedingOptions& options);
+
+}  // namespace protogcd

@@ -1,0 +1,76 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "protogcd/cluster/assignment.h"
+
+namespace protogcd {
+namespace {
+
+/// Rows at a time: scores of a block stay in the cache of a CPU, and fill a GPU.
+std::int64_t block_of(const Points& points) {
+  return points.rows().is_cpu() ? 2048 : 65536;
+}
+
+class TensorAssignment : public Assignment {
+ public:
+  TensorAssignment(const Points& points, std::int64_t k, const at::Tensor& fixed)
+      : Assignment(points, k, fixed),
+        labels_(at::full({points.size()}, -1, points.rows().options().dtype(at::kLong))) {}
+
+  std::int64_t assign(const at::Tensor& centroids) override {
+    const at::Tensor bias = centroids.square().sum(1).mul_(-0.5);  // [K]
+    const at::Tensor columns = centroids.t();
+    std::vector<at::Tensor> parts;
+    for_blocks([&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor rows = points_.rows().narrow(0, begin, count);
+      parts.push_back(at::addmm(bias, rows, columns).argmax(1));  // [B, K] -> [B]
+    });
+    at::Tensor labels = at::cat(parts);
+    if (fixed_.defined()) labels = at::where(fixed_ >= 0, fixed_, labels);
+    const auto changed = (labels != labels_).sum().item<std::int64_t>();
+    labels_ = labels;
+    return changed;
+  }
+
+  /// Sums as products with rows of zeros and ones: the same on every run, on a GPU too.
+  at::Tensor means(const at::Tensor& centroids) const override {
+    at::Tensor sums = at::zeros(centroids.sizes(), centroids.options().dtype(at::kDouble));
+    for_blocks([&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor member =
+          at::one_hot(labels_.narrow(0, begin, count), k_).to(centroids.scalar_type());  // [B, K]
+      sums += at::mm(member.t(), points_.rows().narrow(0, begin, count));
+    });
+    const at::Tensor sizes = at::bincount(labels_, {}, k_).unsqueeze(1);  // [K, 1]
+    return at::where(sizes > 0, sums / sizes.clamp_min(1), centroids.to(at::kDouble))
+        .to(centroids.scalar_type());
+  }
+
+  at::Tensor labels() const override { return labels_; }
+
+  std::vector<std::int64_t> counts() const override {
+    const at::Tensor sizes = at::bincount(labels_, {}, k_).cpu();
+    return {sizes.const_data_ptr<std::int64_t>(), sizes.const_data_ptr<std::int64_t>() + k_};
+  }
+
+ private:
+  template <class Function>
+  void for_blocks(const Function& function) const {
+    const std::int64_t block = block_of(points_);
+    for (std::int64_t begin = 0; begin < points_.size(); begin += block)
+      function(begin, std::min(block, points_.size() - begin));
+  }
+
+  void move(std::int64_t row, std::int64_t, std::int64_t to) override { labels_[row] = to; }
+
+  at::Tensor labels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Assignment> make_tensor_assignment(const Points& points, std::int64_t k,
+                                                   const at::Tensor& fixed) {
+  return std::make_unique<TensorAssignment>(points, k, fixed);
+}
+
+}  // namespace protogcd

@@ -1,0 +1,219 @@
+// `protogcd cluster` and `bench cluster` through the command line.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/npy.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/image/encode.h"
+#include "protogcd/nn/random_state.h"
+#include "protogcd/nn/vit.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::run_protogcd;
+using testing::TemporaryFolder;
+
+/// 60 rows of three far classes, in turn.
+void write_embeddings(const std::filesystem::path& path) {
+  at::Tensor rows = at::randn({60, 6}) * 0.1;
+  for (std::int64_t i = 0; i < 60; ++i) rows[i][i % 3] += 5.0;
+  rows *= at::arange(1, 61).unsqueeze(1);  // lengths differ, directions do not
+  write_npy(path, entry_of("features", rows.to(at::kFloat).contiguous()));
+}
+
+void write_list(const std::filesystem::path& path, const std::vector<std::string>& header,
+                int rows) {
+  CsvWriter writer(path, header);
+  for (int i = 0; i < rows; ++i) {
+    std::vector<std::string> fields = {fmt::format("images/{}.png", i)};
+    if (header.size() > 1) fields.push_back(fmt::format("class{}", i % 3));
+    writer.row(fields);
+  }
+  writer.commit();
+}
+
+TEST(ClusterVerb, ClustersEmbeddingsAndScoresThemWhereTheTruthIsGiven) {
+  const TemporaryFolder folder;
+  write_embeddings(folder / "f.npy");
+  write_list(folder / "f.csv", {"path"}, 60);
+  write_list(folder / "truth.csv", {"path", "label"}, 60);
+  const std::vector<std::string> command = {
+      "cluster", "--embeddings",   folder / "f.npy", "--k", "3", "--truth", folder / "truth.csv",
+      "--out",   folder / "c.csv", "--device",       "cpu"};
+  const auto words = run_protogcd(command);
+  ASSERT_EQ(words.exit_code, 0) << words.errors;
+  EXPECT_THAT(words.output, AllOf(HasSubstr("60 rows in 3 clusters"), HasSubstr("All 100.0")));
+  const CsvTable table = CsvTable::read(folder / "c.csv");
+  EXPECT_THAT(table.header(), ElementsAre("path", "cluster", "label"));
+  ASSERT_EQ(table.rows().size(), 60u);
+  EXPECT_EQ(table.rows()[4].fields[0], "images/4.png");
+  EXPECT_EQ(table.rows()[4].fields[1], table.rows()[1].fields[1]);
+  EXPECT_EQ(table.rows()[4].fields[2], "class1");
+
+  const auto refused = run_protogcd(command);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("--overwrite"));
+  std::vector<std::string> again = command;
+  again.insert(again.end(), {"--overwrite", "--json"});
+  const auto result = run_protogcd(again);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_THAT(json.at("sizes").get<std::vector<int>>(), ElementsAre(20, 20, 20));
+  EXPECT_EQ(json.at("accuracy").at("all"), 100);
+  EXPECT_EQ(json.at("accuracy").at("ari"), 1);
+  EXPECT_FALSE(json.at("semi_supervised").get<bool>());
+}
+
+TEST(ClusterVerb, NormalisesUnlessToldNotTo) {
+  const TemporaryFolder folder;
+  write_embeddings(folder / "f.npy");
+  const auto inertia = [&](std::vector<std::string> more) {
+    std::vector<std::string> command = {"cluster", "--embeddings", folder / "f.npy", "--k",
+                                        "3",       "--json"};
+    command.insert(command.end(), more.begin(), more.end());
+    const auto result = run_protogcd(command);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return nlohmann::json::parse(result.output).at("inertia").get<double>();
+  };
+  EXPECT_LT(inertia({}), 1);
+  EXPECT_GT(inertia({"--no-normalise"}), 1000);
+}
+
+TEST(ClusterVerb, RowsWithoutPathsAreNumbered) {
+  const TemporaryFolder folder;
+  write_embeddings(folder / "f.npy");
+  const auto result = run_protogcd(
+      {"cluster", "--embeddings", folder / "f.npy", "--k", "3", "--out", folder / "c.csv"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const CsvTable table = CsvTable::read(folder / "c.csv");
+  EXPECT_THAT(table.header(), ElementsAre("row", "cluster"));
+  EXPECT_EQ(table.rows()[59].fields[0], "59");
+}
+
+TEST(ClusterVerb, BadInputIsNamed) {
+  const TemporaryFolder folder;
+  write_embeddings(folder / "f.npy");
+  write_list(folder / "truth.csv", {"path", "label"}, 60);
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), "cluster");
+    return run_protogcd(more);
+  };
+  const std::string file = folder / "f.npy";
+  const auto many = run({"--embeddings", file, "--k", "61"});
+  EXPECT_EQ(many.exit_code, 2);
+  EXPECT_THAT(many.errors, HasSubstr("61 clusters of 60 rows"));
+  EXPECT_EQ(run({"--embeddings", file, "--k", "0"}).exit_code, 2);
+  EXPECT_THAT(run({"--k", "3"}).errors, HasSubstr("--backbone"));
+  EXPECT_THAT(run({"--embeddings", file, "--images", folder.path(), "--k", "3"}).errors,
+              HasSubstr("not both"));
+  EXPECT_THAT(run({"--embeddings", file, "--truth", folder / "truth.csv", "--k", "3"}).errors,
+              HasSubstr("f.csv"));
+  write_list(folder / "f.csv", {"path"}, 59);
+  const auto list = run({"--embeddings", file, "--k", "3"});
+  EXPECT_EQ(list.exit_code, 4);
+  EXPECT_THAT(list.errors, HasSubstr("lists 59 paths"));
+  at::Tensor nan = at::zeros({4, 2});
+  nan[2][0] = std::nan("");
+  write_npy(folder / "nan.npy", entry_of("features", nan));
+  const auto bad = run({"--embeddings", folder / "nan.npy", "--k", "2"});
+  EXPECT_EQ(bad.exit_code, 4);
+  EXPECT_THAT(bad.errors, AllOf(HasSubstr("nan.npy"), HasSubstr("row 2")));
+}
+
+/// Plain images of three colours, in folders of their colour below labelled/, or in rest/.
+void write_images(const TemporaryFolder& folder) {
+  const VitConfig tiny{.patch = 8, .width = 64, .depth = 2, .heads = 1, .hidden = 96, .grid = 4};
+  StateDict state = random_vit_state(tiny);
+  std::vector<TensorEntry> entries;
+  for (auto& [name, tensor] : state.tensors) {
+    tensor = tensor.to(at::kFloat);
+    entries.push_back(entry_of(name, tensor));
+  }
+  write_safetensors(folder / "tiny.safetensors", entries);
+  CsvWriter truth(folder / "truth.csv", {"path", "label"});
+  for (int i = 0; i < 24; ++i) {
+    const bool labelled = i < 12 && i % 3 < 2;
+    const std::string name =
+        fmt::format("{}/{}.png", labelled ? fmt::format("labelled/c{}", i % 3) : "rest", i);
+    Image image(32, 32);
+    for (int y = 0; y < 32; ++y)
+      for (int x = 0; x < 32; ++x)
+        image.at(x, y)[i % 3] = static_cast<std::uint8_t>(200 + (x * i + y) % 20);
+    create_folders((folder / name).parent_path());
+    write_png(folder / name, image);
+    if (!labelled) truth.row({name, fmt::format("c{}", i % 3)});
+  }
+  truth.commit();
+}
+
+TEST(ClusterVerb, LabelledImagesGuideTheClusters) {
+  const TemporaryFolder folder;
+  write_images(folder);
+  std::vector<std::string> command = {"cluster",
+                                      "--labelled",
+                                      folder / "labelled",
+                                      "--unlabelled",
+                                      folder / "rest",
+                                      "--truth",
+                                      folder / "truth.csv",
+                                      "--backbone",
+                                      folder / "tiny.safetensors",
+                                      "--heads",
+                                      "1",
+                                      "--image-size",
+                                      "32",
+                                      "--k",
+                                      "3",
+                                      "--json",
+                                      "--device",
+                                      "cpu",
+                                      "--out",
+                                      folder / "c.csv"};
+  const auto guided = run_protogcd(command);
+  ASSERT_EQ(guided.exit_code, 0) << guided.errors;
+  const auto json = nlohmann::json::parse(guided.output);
+  EXPECT_TRUE(json.at("semi_supervised").get<bool>());
+  EXPECT_EQ(json.at("accuracy").at("samples"), 16);  // the unlabelled ones
+  EXPECT_EQ(json.at("accuracy").at("old"), 100);
+  EXPECT_EQ(json.at("accuracy").at("new"), 100);
+  const CsvTable table = CsvTable::read(folder / "c.csv");
+  for (const auto& row : table.rows())
+    EXPECT_EQ("c" + row.fields[1], row.fields[2]) << row.fields[0];  // cluster 0 is class c0
+
+  command.insert(command.end(), {"--no-labels", "--overwrite"});
+  const auto plain = run_protogcd(command);
+  ASSERT_EQ(plain.exit_code, 0) << plain.errors;
+  EXPECT_FALSE(nlohmann::json::parse(plain.output).at("semi_supervised").get<bool>());
+}
+
+TEST(BenchCluster, ReportsAFitAndLloydAlone) {
+  const auto result = run_protogcd({"bench", "cluster", "--rows", "500", "--width", "16", "--k",
+                                    "5", "--runs", "3", "--device", "cpu", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto results = nlohmann::json::parse(result.output).at("results");
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results.at(0).at("work"), "fit");
+  EXPECT_EQ(results.at(1).at("work"), "lloyd");
+  // The same start, so the same result.
+  EXPECT_EQ(results.at(0).at("inertia"), results.at(1).at("inertia"));
+  EXPECT_LE(results.at(0).at("lowest").get<double>(), results.at(0).at("seconds").get<double>());
+  const auto refused = run_protogcd({"bench", "cluster", "--rows", "50", "--width", "4", "--k", "5",
+                                     "--runs", "1", "--device", "cpu", "--python", "/bin/true"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("/bin/true"));
+}
+
+}  // namespace
+}  // namespace protogcd

@@ -1,0 +1,253 @@
+#include "protogcd/cluster/kmeans.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "protogcd/cluster/assignment.h"
+#include "protogcd/cluster/seeding.h"
+#include "protogcd/cluster/semi_supervised_kmeans.h"
+#include "tests/support/error_message.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::message_of;
+
+/// Rows around `k` centres; where `separation` is small they overlap.
+at::Tensor blobs(std::int64_t rows, std::int64_t width, std::int64_t k, double separation,
+                 std::uint64_t seed = 1) {
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  const at::Tensor centres = at::randn({k, width}, generator, at::kFloat) * separation;
+  return at::randn({rows, width}, generator, at::kFloat) +
+         centres.index_select(0, at::arange(rows, at::kLong) % k);
+}
+
+double inertia_of(const at::Tensor& features, const Clustering& result) {
+  return (features.to(at::kDouble) -
+          result.centroids.to(at::kDouble).index_select(0, result.labels))
+      .square()
+      .sum()
+      .item<double>();
+}
+
+TEST(KMeans, FindsSeparateGroups) {
+  const at::Tensor features = blobs(300, 20, 5, 10);
+  const Clustering result = kmeans(Points(features), {.k = 5});
+  for (std::int64_t i = 5; i < 300; ++i)
+    EXPECT_EQ(result.labels[i].item<int>(), result.labels[i % 5].item<int>());
+  EXPECT_EQ(at::bincount(result.labels).min().item<int>(), 60);
+  EXPECT_NEAR(result.inertia, inertia_of(features, result), 1e-4 * result.inertia);
+}
+
+TEST(KMeans, LabelsAreTheNearestCentroidsEvenWhenStoppedEarly) {
+  const at::Tensor features = blobs(400, 33, 12, 0.5).to(at::kDouble);
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Clustering result =
+        kmeans(Points(features.to(type)), {.k = 12, .starts = 1, .max_iterations = 2});
+    EXPECT_EQ(result.iterations, 2);
+    const at::Tensor distances = at::cdist(features, result.centroids.to(at::kDouble));
+    EXPECT_TRUE(at::equal(result.labels, distances.argmin(1)));
+  }
+}
+
+TEST(KMeans, MoreStartsAreNeverWorse) {
+  const Points points(blobs(500, 8, 20, 1.5));
+  const double one = kmeans(points, {.k = 20, .starts = 1}).inertia;
+  const double many = kmeans(points, {.k = 20, .starts = 12}).inertia;
+  EXPECT_LT(many, one);
+}
+
+// Bounds, bfloat16 and changed sums may save work, but not change a result.
+TEST(KMeans, FastAssignmentTakesTheStepsOfThePlainOne) {
+  for (const auto& [rows, width, k] :
+       {std::array<std::int64_t, 3>{1000, 48, 30}, {700, 7, 5}, {501, 129, 70}, {64, 1, 3}}) {
+    const at::Tensor features = blobs(rows, width, k, 0.3);
+    const Points points(features), exact(features.to(at::kDouble));
+    at::Tensor centroids = points.rows().narrow(0, 0, k).contiguous();
+    const auto fast = make_cpu_assignment(points, k, {});
+    const auto plain = make_tensor_assignment(exact, k, {});
+    for (int step = 0; step < 12; ++step) {
+      const auto changed = fast->assign(centroids);
+      EXPECT_EQ(changed, plain->assign(centroids.to(at::kDouble)));
+      ASSERT_TRUE(at::equal(fast->labels(), plain->labels())) << width << ", step " << step;
+      EXPECT_EQ(fast->counts(), plain->counts());
+      const at::Tensor next = fast->means(centroids);
+      EXPECT_TRUE(
+          at::allclose(next.to(at::kDouble), plain->means(centroids.to(at::kDouble)), 1e-5, 1e-6));
+      centroids = next;
+    }
+  }
+}
+
+TEST(KMeans, RoundedProductsAreWithinTheirBound) {
+  if (!has_bfloat16_products()) GTEST_SKIP() << "no AVX512-BF16";
+  for (const std::int64_t columns : {1, 16, 17, 63, 64, 65, 100}) {
+    const at::Tensor left = at::randn({13, 31}), right = at::randn({columns, 31});
+    const at::Tensor centred = left - left.mean(0);
+    const at::Tensor products = Points(left).products(right);
+    ASSERT_EQ(products.sizes(), (std::vector<std::int64_t>{13, columns}));
+    const at::Tensor bound = centred.norm(2, {1}, true) * right.norm(2, {1}).unsqueeze(0) / 128;
+    EXPECT_TRUE(((products - centred.mm(right.t())).abs() <= bound).all().item<bool>()) << columns;
+  }
+}
+
+TEST(KMeans, TheSeedDecidesAndThreadsDoNot) {
+  const Points points(blobs(3000, 40, 25, 0.4));
+  const KMeansOptions options{.k = 25, .starts = 2, .seed = 7};
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const Clustering one = kmeans(points, options);
+  at::set_num_threads(2);
+  const Clustering two = kmeans(points, options);
+  at::set_num_threads(threads);
+  EXPECT_TRUE(at::equal(one.labels, two.labels));
+  EXPECT_TRUE(at::equal(one.centroids, two.centroids));
+  KMeansOptions other = options;
+  other.seed = 8;
+  EXPECT_FALSE(at::equal(one.labels, kmeans(points, other).labels));
+}
+
+TEST(KMeans, AStartDoesNotDependOnTheOthers) {
+  const Points points(blobs(300, 10, 9, 1));
+  const auto seeds = [&](std::int64_t starts) {
+    return kmeans_plus_plus(points, {.k = 9, .starts = starts, .seed = 3, .given = {}, .free = {}});
+  };
+  const auto few = seeds(2), many = seeds(40);
+  EXPECT_TRUE(at::equal(few[0], many[0]));
+  EXPECT_TRUE(at::equal(few[1], many[1]));
+  EXPECT_FALSE(at::equal(many[38], many[39]));
+}
+
+// Far groups are what k-means++ is for: drawing evenly would miss some of these nearly always.
+TEST(KMeans, SeedsCoverFarGroups) {
+  const Points points(blobs(1000, 16, 25, 30));
+  for (const at::Tensor& seeds :
+       kmeans_plus_plus(points, {.k = 25, .starts = 5, .seed = 0, .given = {}, .free = {}})) {
+    const at::Tensor nearest = at::cdist(points.rows(), seeds).amin(1);
+    EXPECT_LT(nearest.max().item<double>(), 20);
+  }
+}
+
+TEST(KMeans, LloydGoesOnFromGivenCentroids) {
+  const at::Tensor features = blobs(200, 12, 4, 3);
+  const Points points(features);
+  const Clustering best = kmeans(points, {.k = 4});
+  const Clustering again = lloyd(points, best.centroids, {});
+  EXPECT_TRUE(at::equal(again.labels, best.labels));
+  EXPECT_LE(again.iterations, 2);
+  const Clustering same = lloyd(points, first_centroids(points, {.k = 4, .seed = 5}), {});
+  EXPECT_EQ(same.inertia, kmeans(points, {.k = 4, .starts = 1, .seed = 5}).inertia);
+}
+
+TEST(KMeans, AnEmptyClusterGetsTheFarthestRow) {
+  const at::Tensor features = at::tensor({0.0F, 0.1F, 0.2F, 5.0F, 5.1F, 50.0F}).view({6, 1});
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Points points(features.to(type));
+    const at::Tensor start = at::tensor({0.0F, 1000.0F, 2000.0F}).view({3, 1});
+    const Clustering result = lloyd(points, start, {});
+    EXPECT_EQ(at::bincount(result.labels, {}, 3).min().item<int>(), 1);
+    EXPECT_NEAR(result.inertia, 0.025, 1e-5);
+  }
+}
+
+TEST(KMeans, EqualRowsGiveADefinedResult) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Clustering result = kmeans(Points(at::full({50, 4}, 3.7, type)), {.k = 5});
+    EXPECT_EQ(result.inertia, 0);
+    EXPECT_TRUE(at::allclose(result.centroids, at::full({5, 4}, 3.7, type)));
+    EXPECT_LE(result.iterations, 2);
+  }
+}
+
+TEST(KMeans, AsManyClustersAsRowsAndOneCluster) {
+  const at::Tensor features = blobs(12, 3, 12, 5);
+  const Points points(features);
+  EXPECT_NEAR(kmeans(points, {.k = 12}).inertia, 0, 1e-9);
+  const Clustering one = kmeans(points, {.k = 1});
+  EXPECT_TRUE(at::allclose(one.centroids[0], features.mean(0), 1e-5, 1e-6));
+  EXPECT_EQ(kmeans(Points(features.narrow(0, 0, 1)), {.k = 1}).inertia, 0);
+}
+
+TEST(KMeans, BadInputIsNamed) {
+  const at::Tensor features = blobs(10, 3, 2, 1);
+  const Points points(features, "f.npy");
+  EXPECT_THAT(message_of<UsageError>([&] { kmeans(points, {.k = 0}); }), HasSubstr("k: 0"));
+  EXPECT_THAT(message_of<UsageError>([&] { kmeans(points, {.k = 11}); }),
+              HasSubstr("11 clusters of 10 rows (f.npy)"));
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(), 1e30}) {
+    at::Tensor spoiled = features.clone();
+    spoiled[7][1] = bad;
+    EXPECT_THAT(message_of<DataError>([&] { const Points p(spoiled, "f.npy"); }),
+                HasSubstr("f.npy: row 7 (from 0)"));
+  }
+  EXPECT_THAT(message_of<DataError>([&] {
+                const Points p(at::empty({0, 3}), "f.npy");
+              }),
+              HasSubstr("[0, 3]"));
+  EXPECT_THAT(message_of<DataError>([&] {
+                const Points p(at::ones({3, 3}, at::kLong));
+              }),
+              HasSubstr("float32 or float64"));
+}
+
+TEST(SemiSupervisedKMeans, LabelledRowsStayAndOldClassesComeFirst) {
+  const at::Tensor features = blobs(400, 10, 8, 4);  // row i is of class i % 8
+  at::Tensor labels = at::full({400}, -1, at::kLong);
+  for (std::int64_t i = 0; i < 200; ++i)
+    if (i % 8 < 3) labels[i] = i % 8;
+  labels[3] = 0;  // far from its class: it stays all the same
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Clustering result =
+        semi_supervised_kmeans(Points(features.to(type)), labels, {.k = 8, .starts = 5});
+    const at::Tensor known = (labels >= 0).nonzero().squeeze(1);
+    EXPECT_TRUE(at::equal(result.labels.index_select(0, known), labels.index_select(0, known)));
+    for (std::int64_t i = 200; i < 400; ++i) {
+      if (i % 8 < 3) {
+        EXPECT_EQ(result.labels[i].item<std::int64_t>(), i % 8);
+      } else {
+        EXPECT_GE(result.labels[i].item<std::int64_t>(), 3);
+      }
+    }
+  }
+}
+
+TEST(SemiSupervisedKMeans, BadInputIsNamed) {
+  const Points points(blobs(10, 3, 2, 1), "f.npy");
+  const auto fit = [&](std::vector<std::int64_t> labels, std::int64_t k) {
+    labels.resize(10, -1);
+    return message_of([&] {
+      semi_supervised_kmeans(points, at::tensor(at::ArrayRef<std::int64_t>(labels)), {.k = k});
+    });
+  };
+  EXPECT_THAT(fit({0, 1, 2}, 2), HasSubstr("2 clusters for 3 labelled classes"));
+  EXPECT_THAT(fit({0, 2}, 5), HasSubstr("class 1 has no labelled row"));
+  EXPECT_THAT(fit({0, 0, 0, 0, 0, 0, 0, 0}, 4), HasSubstr("3 new clusters of 2 unlabelled rows"));
+  EXPECT_EQ(fit({0, 1}, 2), "accepted");
+  EXPECT_EQ(fit({}, 3), "accepted");  // nothing labelled: plain k-means
+}
+
+TEST(KMeans, CudaFindsWhatTheCpuFinds) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  const at::Tensor features = blobs(5000, 64, 10, 3);
+  at::Tensor labels = at::full({5000}, -1, at::kLong);
+  for (std::int64_t i = 0; i < 1000; ++i)
+    if (i % 10 < 4) labels[i] = i % 10;
+  const Points here(features), there(features.to(at::kCUDA));
+  const Clustering plain = kmeans(there, {.k = 10});
+  EXPECT_TRUE(plain.labels.is_cuda());
+  EXPECT_NEAR(plain.inertia, kmeans(here, {.k = 10}).inertia, 1e-4 * plain.inertia);
+  const Clustering guided = semi_supervised_kmeans(there, labels, {.k = 10});
+  const Clustering expected = semi_supervised_kmeans(here, labels, {.k = 10});
+  EXPECT_NEAR(guided.inertia, expected.inertia, 1e-4 * expected.inertia);
+  const at::Tensor start = first_centroids(here, {.k = 10});
+  EXPECT_TRUE(at::equal(lloyd(there, start, {}).labels.cpu(), lloyd(here, start, {}).labels));
+}
+
+}  // namespace
+}  // namespace protogcd
