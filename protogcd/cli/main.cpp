@@ -7,13 +7,14 @@
 #include <array>
 #include <cstring>
 
-// Threads of libgomp that wait for work spin by default, and take the cores from those that decode
-// images, or from other programs: on two busy cores training was up to ten times slower
-// (docs/speed.md). libgomp reads its settings while it is loaded, so the program starts itself once
+// Threads of libgomp that wait for work spin for milliseconds by default, and take the cores from
+// those that decode images, or from other programs: on two busy cores training was up to ten times
+// slower. If they slept at once, each of a step's many small operations would wait for them to wake
+// up: a few microseconds of spinning are the best of both (docs/speed.md). libgomp reads its settings while it is loaded, so the program starts itself once
 // more with the setting in its environment, before any library has begun. What the user sets stays.
-static void let_waiting_threads_sleep(int, char** argv, char** environment) {
+static void let_waiting_threads_sleep_soon(int, char** argv, char** environment) {
   static std::array<char*, 4096> extended;
-  static char setting[] = "OMP_WAIT_POLICY=PASSIVE";
+  static char setting[] = "GOMP_SPINCOUNT=5000";
   std::size_t count = 0;
   for (; environment[count] != nullptr; ++count) {
     const char* entry = environment[count];
@@ -27,7 +28,7 @@ static void let_waiting_threads_sleep(int, char** argv, char** environment) {
            extended.data());  // if it fails, slower is better than not at all
 }
 [[gnu::used, gnu::section(".preinit_array")]] static void (*const before_libraries)(
-    int, char**, char**) = let_waiting_threads_sleep;
+    int, char**, char**) = let_waiting_threads_sleep_soon;
 #endif
 
 int main(int argc, char** argv) {

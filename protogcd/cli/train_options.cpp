@@ -15,7 +15,7 @@ namespace protogcd::cli {
 namespace {
 
 /// What a bank of few views lacks in variety; docs/token-bank.md has the figures.
-constexpr double kBankBorrow = 2;
+constexpr double kBankBorrow = 1;
 /// With the built-in backbone a narrow projection is as accurate, and the step is twice as fast.
 constexpr std::int64_t kBuiltinHeadHidden = 512;
 
@@ -122,7 +122,7 @@ void declare_views(OptionTable& table, TrainVerbOptions& options) {
   table
       .add(
           "borrow", &options.borrow,
-          "strength of borrowed differences of views; 0: none; if not given, 2 with a bank, else 0")
+          "strength of borrowed differences of views; 0: none; if not given, 1 with a bank, else 0")
       .at_least(0)
       .at_most(100);
 }

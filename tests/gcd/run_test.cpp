@@ -83,7 +83,7 @@ TEST(Run, ABankBorrowsDifferencesAndFreshViewsDoNot) {
   json_of(run_protogcd(work.command("discover", "bank", {"--epochs", "1"})));
   json_of(run_protogcd(work.train("fresh", {"--epochs", "1"})));
   json_of(run_protogcd(work.command("discover", "none", {"--epochs", "1", "--borrow", "0"})));
-  EXPECT_THAT(work.read("bank/config.toml"), HasSubstr("borrow = 2"));
+  EXPECT_THAT(work.read("bank/config.toml"), HasSubstr("borrow = 1"));
   EXPECT_THAT(work.read("fresh/config.toml"), HasSubstr("borrow = 0"));
   EXPECT_NE(work.metrics("bank"), work.metrics("none")) << "the option has an effect";
 }

@@ -90,7 +90,7 @@ Image draw_demo_image(std::size_t category, std::uint64_t index, int size, std::
                        .epoch = static_cast<std::uint32_t>(category),
                        .position = index});
   const Shape shape = demo_categories()[category].draw(random);
-  return draw_scene(shape, size, random);
+  return draw_scene(shape, size, kDemoPose, random);
 }
 
 DemoSummary write_demo_dataset(const DemoOptions& options, const Context& context) {

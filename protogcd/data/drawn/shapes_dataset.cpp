@@ -123,7 +123,7 @@ Image draw_shape_image(const Shape& shape, std::size_t number, std::uint64_t ind
                        .epoch = static_cast<std::uint32_t>(number),
                        .position = index,
                        .view = kSceneView});
-  return draw_scene(shape, size, random);
+  return draw_scene(shape, size, PoseOptions(), random);
 }
 
 std::vector<Shape> write_shapes_dataset(const ShapesOptions& options, const Context& context) {
