@@ -1,11 +1,12 @@
 #include "protogcd/nn/backbone.h"
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <vector>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -50,6 +51,20 @@ Backbone load_backbone(const BackboneChoice& choice) {
   return {file, preset != nullptr ? std::string(preset->name) : "", config,
           preset != nullptr ? preset->preprocessing : noted_preprocessing(release.state),
           std::move(vit)};
+}
+
+void save_backbone(const fs::path& file, const Vit& vit, const Preprocessing& pixels,
+                   ElementType type) {
+  auto notes = backbone_notes(vit.config(), pixels);
+  notes["format"] = "pt";  // transformers refuses files without it
+  notes[kStyleNote] = naming_style_name(NamingStyle::kDino);
+  auto tensors = named_tensors(vit);
+  std::vector<TensorEntry> entries;
+  for (auto& [name, tensor] : tensors) {
+    tensor = tensor.detach().to(at::kCPU, scalar_type_of(type)).contiguous();
+    entries.push_back(entry_of(name, tensor));
+  }
+  write_safetensors(file, entries, notes);
 }
 
 }  // namespace protogcd

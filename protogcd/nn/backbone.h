@@ -30,4 +30,9 @@ struct Backbone {
 /// Nothing is downloaded.
 Backbone load_backbone(const BackboneChoice& choice);
 
+/// Writes a file that load_backbone takes for the same model: the release's names, tensors as
+/// `type`, and notes of what they cannot tell. It appears when complete.
+void save_backbone(const std::filesystem::path& file, const Vit& vit, const Preprocessing& pixels,
+                   ElementType type);
+
 }  // namespace protogcd
