@@ -14,7 +14,7 @@
 // more with the setting in its environment, before any library has begun. What the user sets stays.
 static void let_waiting_threads_sleep_soon(int, char** argv, char** environment) {
   static std::array<char*, 4096> extended;
-  static char setting[] = "GOMP_SPINCOUNT=5000";
+  static char setting[] = "GOMP_SPINCOUNT=2000";
   std::size_t count = 0;
   for (; environment[count] != nullptr; ++count) {
     const char* entry = environment[count];

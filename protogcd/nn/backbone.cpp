@@ -1,6 +1,6 @@
 #include "protogcd/nn/backbone.h"
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <vector>
@@ -70,6 +70,20 @@ std::string backbone_sha256(const fs::path& file) {
   if (file != kBuiltinBackbone) return sha256_file(file);
   const auto bytes = builtin_backbone_bytes();
   return sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+void save_backbone(const fs::path& file, const Vit& vit, const Preprocessing& pixels,
+                   ElementType type) {
+  auto notes = backbone_notes(vit.config(), pixels);
+  notes["format"] = "pt";  // transformers refuses files without it
+  notes[kStyleNote] = naming_style_name(NamingStyle::kDino);
+  auto tensors = named_tensors(vit);
+  std::vector<TensorEntry> entries;
+  for (auto& [name, tensor] : tensors) {
+    tensor = tensor.detach().to(at::kCPU, scalar_type_of(type)).contiguous();
+    entries.push_back(entry_of(name, tensor));
+  }
+  write_safetensors(file, entries, notes);
 }
 
 }  // namespace protogcd

@@ -36,4 +36,9 @@ Backbone load_backbone(const BackboneChoice& choice);
 /// Of a backbone's whole file, or of kBuiltinBackbone.
 std::string backbone_sha256(const std::filesystem::path& file);
 
+/// Writes a file that load_backbone takes for the same model: the release's names, tensors as
+/// `type`, and notes of what they cannot tell. It appears when complete.
+void save_backbone(const std::filesystem::path& file, const Vit& vit, const Preprocessing& pixels,
+                   ElementType type);
+
 }  // namespace protogcd

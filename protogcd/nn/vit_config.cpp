@@ -76,21 +76,35 @@ std::string text_of(const std::array<double, 3>& channels) {
   return fmt::format("{},{},{}", channels[0], channels[1], channels[2]);
 }
 
-/// As many positive numbers as asked for, or nothing where the file has no such note.
-std::optional<std::vector<double>> noted_numbers(const StateDict& state, const char* key,
-                                                 std::size_t count) {
+const std::string* find_note(const StateDict& state, const char* key) {
   const auto found = state.metadata.find(key);
-  if (found == state.metadata.end()) return std::nullopt;
-  std::vector<double> numbers;
-  for (const auto& part : split(found->second, ',')) {
-    if (const auto value = parse_real(trim(part)); value && *value > 0 && *value < 1e6)
-      numbers.push_back(*value);
+  return found == state.metadata.end() ? nullptr : &found->second;
+}
+
+[[noreturn]] void reject_note(const StateDict& state, const char* key, const char* expected) {
+  throw ModelFileError(fmt::format("{}: its note '{}' is '{}', expected {}", state.origin, key,
+                                   *find_note(state, key), expected));
+}
+
+std::optional<std::int64_t> noted_count(const StateDict& state, const char* key) {
+  const std::string* note = find_note(state, key);
+  if (note == nullptr) return std::nullopt;
+  const auto value = parse_integer(*note);
+  if (!value || *value < 1 || *value > 1'000'000) reject_note(state, key, "a positive integer");
+  return value;
+}
+
+void take_channels(const StateDict& state, const char* key, bool positive,
+                   std::array<double, 3>& channels) {
+  const std::string* note = find_note(state, key);
+  if (note == nullptr) return;
+  const auto parts = split(*note, ',');
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto value = parts.size() == 3 ? parse_real(parts[i]) : std::nullopt;
+    if (!value || !std::isfinite(*value) || (positive && *value <= 0))
+      reject_note(state, key, positive ? "three positive numbers" : "three numbers");
+    channels[i] = *value;
   }
-  if (numbers.size() != count) {
-    throw ModelFileError(fmt::format("{}: its note '{}' is '{}', expected {} positive numbers",
-                                     state.origin, key, found->second, count));
-  }
-  return numbers;
 }
 
 }  // namespace
@@ -104,19 +118,14 @@ std::map<std::string, std::string> backbone_notes(const VitConfig& config,
 }
 
 std::optional<std::int64_t> noted_heads(const StateDict& state) {
-  const auto heads = noted_numbers(state, kHeadsNote, 1);
-  return heads ? std::optional(static_cast<std::int64_t>(heads->front())) : std::nullopt;
+  return noted_count(state, kHeadsNote);
 }
 
 Preprocessing noted_preprocessing(const StateDict& state) {
   Preprocessing pixels;
-  if (const auto size = noted_numbers(state, kSizeNote, 1))
-    pixels.size = static_cast<std::int64_t>(size->front());
-  for (auto [key, channels] :
-       {std::pair{kMeanNote, &pixels.mean}, {kDeviationNote, &pixels.deviation}}) {
-    if (const auto numbers = noted_numbers(state, key, 3))
-      std::ranges::copy(*numbers, channels->begin());
-  }
+  pixels.size = noted_count(state, kSizeNote).value_or(pixels.size);
+  take_channels(state, kMeanNote, /*positive=*/false, pixels.mean);
+  take_channels(state, kDeviationNote, /*positive=*/true, pixels.deviation);
   return pixels;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "protogcd/core/error.h"
@@ -41,51 +42,58 @@ void put_planes(const Image& image, std::uint8_t* planes) {
   }
 }
 
+/// Every image into its row of `pixels` [N, 3, S, S]; which of them could be read.
+std::vector<char> read_all(const Dataset& dataset, std::span<const Sample> samples,
+                           const DecodeOptions& decode, at::Tensor& pixels, SkippedFiles& skipped,
+                           const Context& context) {
+  constexpr std::size_t kImagesPerTask = 32;  // they share a reader and its buffers
+  const auto size = static_cast<int>(pixels.size(2));
+  const std::size_t count = samples.size(), bytes = std::size_t{3} * size * size;
+  std::vector<char> good(count, 0);
+  Progress progress("read", count, "images", context.progress());
+  ThreadPool pool(context.threads);
+  pool.for_each((count + kImagesPerTask - 1) / kImagesPerTask, [&](std::size_t task) {
+    if (context.interrupted()) {
+      throw InterruptedError("stopped while reading images", "repeat the command to start again");
+    }
+    ResizedReader reader(dataset.sources, decode);
+    Image image;
+    const std::size_t end = std::min(count, (task + 1) * kImagesPerTask);
+    for (std::size_t i = task * kImagesPerTask; i < end; ++i) {
+      if (const auto bad = reader.read_center(samples[i].source, {size, size}, image)) {
+        skipped.add(dataset.sources, samples[i].source, bad->reason);
+      } else {
+        put_planes(image, pixels.data_ptr<std::uint8_t>() + i * bytes);
+        good[i] = 1;
+      }
+    }
+    progress.add(end - task * kImagesPerTask);
+  });
+  return good;
+}
+
 }  // namespace
 
 PixelSet load_pixels(const Dataset& dataset, std::int64_t size, const DecodeOptions& decode,
                      at::Device device, const BadImagePolicy& policy, const Context& context) {
-  constexpr std::size_t kImagesPerTask = 32;  // they share a reader and its buffers
   const std::vector<Sample> samples = with_known_class(dataset);
-  const std::size_t bytes = static_cast<std::size_t>(3 * size * size), count = samples.size();
-  check_room(bytes * count, device);
-  if (device.is_cuda()) check_room(bytes * count, at::kCPU);
-  const ViewSize view{.short_side = static_cast<int>(size), .crop = static_cast<int>(size)};
-  at::Tensor pixels = at::empty({static_cast<std::int64_t>(count), 3, size, size}, at::kByte);
-  std::vector<char> good(count, 0);
-  SkippedFiles skipped(policy, count);
-  {
-    Progress progress("read", count, "images", context.progress());
-    ThreadPool pool(context.threads);
-    pool.for_each((count + kImagesPerTask - 1) / kImagesPerTask, [&](std::size_t task) {
-      if (context.interrupted()) {
-        throw InterruptedError("stopped while reading images", "repeat the command to start again");
-      }
-      ResizedReader reader(dataset.sources, decode);
-      Image image;
-      const std::size_t end = std::min(count, (task + 1) * kImagesPerTask);
-      for (std::size_t i = task * kImagesPerTask; i < end; ++i) {
-        if (const auto bad = reader.read_center(samples[i].source, view, image)) {
-          skipped.add(dataset.sources, samples[i].source, bad->reason);
-        } else {
-          put_planes(image, pixels.data_ptr<std::uint8_t>() + i * bytes);
-          good[i] = 1;
-        }
-      }
-      progress.add(end - task * kImagesPerTask);
-    });
-  }
+  const auto count = static_cast<std::int64_t>(samples.size());
+  for (const at::Device home : {at::Device(at::kCPU), device})
+    check_room(static_cast<std::uint64_t>(count * 3 * size * size), home);
+  at::Tensor pixels = at::empty({count, 3, size, size}, at::kByte);
+  SkippedFiles skipped(policy, samples.size());
+  const std::vector<char> good = read_all(dataset, samples, decode, pixels, skipped, context);
 
   Sha256 digest;
   std::vector<std::int64_t> rows, labels;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
     if (good[i] == 0) continue;
     rows.push_back(static_cast<std::int64_t>(i));
     labels.push_back(samples[i].truth);
     digest.update(
         fmt::format("{}\n{}\n", dataset.sources.path(samples[i].source), samples[i].truth));
   }
-  if (rows.size() < count) pixels = pixels.index_select(0, at::tensor(rows, at::kLong));
+  if (rows.size() < samples.size()) pixels = pixels.index_select(0, at::tensor(rows, at::kLong));
   return {.pixels = pixels.to(device),
           .labels = at::tensor(labels, at::kLong).to(device),
           .classes = static_cast<std::int64_t>(dataset.classes.size()),

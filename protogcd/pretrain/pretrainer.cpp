@@ -8,12 +8,13 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json_lines.h"
-#include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
+#include "protogcd/nn/backbone.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/pretrain/knn.h"
 #include "protogcd/pretrain/pixel_set.h"
@@ -133,7 +134,6 @@ class Pretrainer {
   double monitor_accuracy() const;
   void save_state();
   void check_finite(const at::Tensor& sums) const;
-  void write_backbone() const;
 
   const PretrainOptions& options_;
   const Context& context_;
@@ -278,19 +278,6 @@ void Pretrainer::after_step(Progress& progress) {
   }
 }
 
-void Pretrainer::write_backbone() const {
-  auto notes = backbone_notes(config_, pixels_);
-  notes["format"] = "pt";  // transformers refuses files without it
-  notes[kStyleNote] = naming_style_name(NamingStyle::kDino);
-  auto tensors = network_.named_parameters();
-  std::vector<TensorEntry> entries;
-  for (auto& [name, tensor] : tensors) {
-    tensor = tensor.detach().to(at::kCPU, scalar_type_of(options_.weights_type)).contiguous();
-    entries.push_back(entry_of(name, tensor));
-  }
-  write_safetensors(options_.out, entries, notes);
-}
-
 PretrainSummary Pretrainer::run() {
   begin();
   const auto start = Clock::now();
@@ -304,7 +291,7 @@ PretrainSummary Pretrainer::run() {
       after_step(progress);
     }
   }
-  write_backbone();
+  save_backbone(options_.out, network_.vit(), pixels_, options_.weights_type);
   fs::remove(beside(options_.out, ".state"));
   if (monitor_ && !summary_.knn) summary_.knn = monitor_accuracy();
   summary_.images = set_.size();

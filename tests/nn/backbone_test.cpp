@@ -82,6 +82,44 @@ TEST(Backbone, AFileThatIsNoTransformerIsNamed) {
       HasSubstr("not a Vision Transformer"));
 }
 
+TEST(Backbone, WhatIsSavedLoadsAsTheSameModel) {
+  const TemporaryFolder folder;
+  VitConfig config = kTiny;
+  config.heads = 8;
+  const Vit vit(config, random_vit_state(config, at::kFloat));
+  const Preprocessing pixels{.size = 24, .mean = {0, 0.25, 0.1}, .deviation = {0.5, 1, 0.3}};
+  save_backbone(folder / "b.safetensors", vit, pixels, ElementType::kFloat32);
+  const Backbone backbone =
+      load_backbone({.backbone = folder / "b.safetensors", .weights_dir = {}, .heads = {}});
+  EXPECT_EQ(backbone.config.heads, 8);
+  EXPECT_EQ(backbone.preprocessing.size, 24);
+  EXPECT_EQ(backbone.preprocessing.mean, pixels.mean);
+  EXPECT_EQ(backbone.preprocessing.deviation, pixels.deviation);
+  const at::Tensor images = at::randn({2, 3, 24, 24});
+  EXPECT_TRUE(backbone.vit.forward(images).equal(vit.forward(images)));
+  EXPECT_EQ(load_backbone({.backbone = folder / "b.safetensors", .weights_dir = {}, .heads = 4})
+                .config.heads,
+            4)
+      << "a flag wins";
+}
+
+TEST(Backbone, ANoteThatMakesNoSenseIsNamed) {
+  const StateDict state = random_vit_state(kTiny);
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, tensor] : state.tensors) entries.push_back(entry_of(name, tensor));
+  const std::pair<const char*, const char*> notes[] = {{"protogcd.heads", "many"},
+                                                       {"protogcd.heads", "0"},
+                                                       {"protogcd.image_size", "-64"},
+                                                       {"protogcd.mean", "0.5,0.5"},
+                                                       {"protogcd.std", "0.2,0,0.2"}};
+  const TemporaryFolder folder;
+  for (const auto& [key, value] : notes) {
+    write_safetensors(folder / "b.safetensors", entries, {{key, value}});
+    EXPECT_THAT(load_error({.backbone = folder / "b.safetensors", .weights_dir = {}, .heads = {}}),
+                AllOf(HasSubstr(key), HasSubstr(value)));
+  }
+}
+
 TEST(Backbone, EveryPresetHasConsistentGeometry) {
   for (const auto& preset : vit_presets()) {
     EXPECT_EQ(preset.config.width % preset.config.heads, 0) << preset.name;
