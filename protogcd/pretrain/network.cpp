@@ -9,17 +9,6 @@
 #include "protogcd/nn/autocast.h"
 
 namespace protogcd {
-namespace {
-
-/// Positions begin as large as the patches they are added to: with 0.02 a network takes hundreds of
-/// steps to find out where things are, and shapes are about that.
-double initial_deviation(const std::string& name, std::int64_t inputs) {
-  if (name == "pos_embed") return 1;
-  if (name == "patch_embed.proj.weight") return 1 / std::sqrt(static_cast<double>(inputs));
-  return 0.02;
-}
-
-}  // namespace
 
 StateDict initial_vit_state(const VitConfig& config, std::uint64_t seed) {
   StateDict state{.origin = "initial weights", .tensors = {}};
@@ -31,7 +20,8 @@ StateDict initial_vit_state(const VitConfig& config, std::uint64_t seed) {
     if (shape.size() == 1) {
       if (!name.ends_with("bias")) tensor.fill_(1);
     } else {
-      const double deviation = initial_deviation(name, tensor[0].numel());
+      const double deviation =
+          shape.size() == 4 ? 1 / std::sqrt(static_cast<double>(tensor[0].numel())) : 0.02;
       auto* values = tensor.data_ptr<float>();
       for (std::int64_t i = 0; i < tensor.numel(); ++i)
         values[i] = static_cast<float>(deviation * random.normal());

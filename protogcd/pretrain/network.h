@@ -12,8 +12,8 @@
 
 namespace protogcd {
 
-/// Random tensors of a ViT: biases 0, scales 1, all else normal; matrices and CLS with deviation
-/// 0.02, the patches' by their number of inputs, positions 1.
+/// Random tensors of a ViT: matrices, CLS and positions normal with deviation 0.02 (the patches'
+/// by their number of inputs), biases 0, scales 1.
 StateDict initial_vit_state(const VitConfig& config, std::uint64_t seed);
 
 class PretrainNetwork {
