@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# The main job on the built-in dataset, end to end, with what the program can do today. Called by `make demo`.
+# The main job on the built-in dataset, end to end, with nothing to download. Called by `make demo`.
 set -euo pipefail
 program=${1:?the program}
 folder=${2:-demo}
 say() { printf '\n%s\n' "$*"; }
 mkdir -p "$folder"
 run() { printf '$ protogcd %s\n' "$*"; "$program" "$@"; }
+data=(--labelled "$folder/data/labelled" --unlabelled "$folder/data/unlabelled" --truth "$folder/data/truth.csv")
 
-say "1. A half-labelled collection: 16 kinds of drawn objects, labels for some images of 10 of them."
+say "1. A half-labelled collection: 16 kinds of drawn objects. Half of the images of 10 kinds carry labels; the others
+   carry none, and nobody told the program about the 6 new kinds among them. (truth.csv is used to judge it, not to train.)"
 run datasets make-demo --out "$folder/data" --seed 1 --overwrite --sheet "$folder/sheet.png"
 
-say "2. What protogcd sees in it (the truth is hidden from training, and used for evaluation alone)."
-run datasets info --labelled "$folder/data/labelled" --unlabelled "$folder/data/unlabelled" --truth "$folder/data/truth.csv"
+say "2. What grouping by similarity alone gives: k-means on the features of the built-in backbone."
+run cluster "${data[@]}" --k 16 --no-labels --out "$folder/k-means.csv" --overwrite
 
-say "3. The same as one table, ready for other tools."
-run datasets split --labelled "$folder/data/labelled" --unlabelled "$folder/data/unlabelled" \
-  --truth "$folder/data/truth.csv" --csv "$folder/split.csv" --overwrite
+say "3. Discovery: the last block of the backbone, a projection and one prototype a class learn from labelled and
+   unlabelled images together."
+run discover "${data[@]}" --k 16 --epochs 60 --out "$folder/run" --overwrite
 
-say "Look at $folder/sheet.png for the objects. Discovery itself needs a backbone: see README.md, \`protogcd discover\`."
-say "Your own images:  $program datasets info --labelled DIR --unlabelled DIR"
+say "Look at:      $folder/sheet.png (the objects), $folder/run/predictions.csv (every image's class)"
+say "New images:   $program predict --model $folder/run --images DIR --out predictions.csv"
+say "Your own:     $program discover --labelled DIR --unlabelled DIR --k CLASSES --out RUN
+              (a folder a class below the first; photographs need a larger backbone, and the message says which)"

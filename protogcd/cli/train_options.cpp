@@ -174,8 +174,42 @@ nlohmann::json json_of(const TrainSummary& summary, const std::filesystem::path&
                     {"skipped", summary.skipped}};
   json["epochs"] = summary.epochs;
   json["seconds"] = summary.seconds;
+  json["classes"] = nlohmann::json::array();
+  for (const FoundClass& found : summary.classes) {
+    nlohmann::json one = {{"name", found.name},
+                          {"is_new", found.is_new},
+                          {"images", found.images},
+                          {"confidence", found.confidence}};
+    if (!found.truth.empty()) {
+      one["truth"] = found.truth;
+      one["truth_share"] = found.truth_share;
+    }
+    json["classes"].push_back(std::move(one));
+  }
   json["test"] = summary.on_test ? to_json(*summary.on_test) : nlohmann::json("none");
   return json;
+}
+
+/// New classes first, as they are what was looked for; large ones before small ones.
+void print_classes(std::vector<FoundClass> classes) {
+  constexpr std::size_t kMostRows = 40;
+  std::ranges::stable_sort(classes, [](const FoundClass& a, const FoundClass& b) {
+    return a.is_new != b.is_new ? a.is_new : a.images > b.images;
+  });
+  std::size_t width = 5;
+  for (const FoundClass& found : classes) width = std::max(width, found.name.size());
+  const bool with_truth =
+      std::ranges::any_of(classes, [](const FoundClass& found) { return !found.truth.empty(); });
+  fmt::print("\n{:{}}  images  sure{}\n", "class", width, with_truth ? "   in truth mostly" : "");
+  for (std::size_t i = 0; i < std::min(classes.size(), kMostRows); ++i) {
+    const FoundClass& found = classes[i];
+    fmt::print("{:{}}  {:6}  {:3.0f}%", found.name, width, found.images, 100 * found.confidence);
+    if (!found.truth.empty()) fmt::print("   {} ({:.0f}%)", found.truth, 100 * found.truth_share);
+    fmt::print("\n");
+  }
+  if (classes.size() > kMostRows)
+    fmt::print("... and {} more, in result.json\n", classes.size() - kMostRows);
+  fmt::print("\n");
 }
 
 void print(const TrainSummary& summary, const std::filesystem::path& out) {
@@ -185,8 +219,9 @@ void print(const TrainSummary& summary, const std::filesystem::path& out) {
       (1 - summary.on_unlabelled.predicted_old) * static_cast<double>(summary.unlabelled);
   fmt::print("unlabelled images: {}, of which {:.0f} went to new classes\n", summary.unlabelled,
              in_new);
+  print_classes(summary.classes);
   if (summary.on_unlabelled.samples > 0) {
-    fmt::print("accuracy on them: {}\n", in_words(summary.on_unlabelled));
+    fmt::print("accuracy on the unlabelled images: {}\n", in_words(summary.on_unlabelled));
   }
   if (summary.on_test) {
     fmt::print("test images ({}): {}\n", summary.test, in_words(*summary.on_test));

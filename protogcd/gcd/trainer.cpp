@@ -526,15 +526,18 @@ TrainSummary Trainer::run() {
   save_checkpoint();
   if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
 
-  TrainSummary summary{.k = info_.k(),
-                       .k_old = info_.old_classes,
-                       .labelled = set_.count(SampleSet::kLabelled),
-                       .unlabelled = set_.count(SampleSet::kUnlabelled),
-                       .test = set_.count(SampleSet::kTest),
-                       .skipped = set_.skipped().count(),
-                       .epochs = options_.schedule.epochs,
-                       .on_unlabelled = *on_unlabelled_,
-                       .on_test = on_test_};
+  TrainSummary summary{
+      .k = info_.k(),
+      .k_old = info_.old_classes,
+      .labelled = set_.count(SampleSet::kLabelled),
+      .unlabelled = set_.count(SampleSet::kUnlabelled),
+      .test = set_.count(SampleSet::kTest),
+      .skipped = set_.skipped().count(),
+      .epochs = options_.schedule.epochs,
+      .on_unlabelled = *on_unlabelled_,
+      .on_test = on_test_,
+      .classes = describe_classes(predictions_, info_, truths_of(set_.of(SampleSet::kUnlabelled)),
+                                  set_.dataset().classes)};
   PredictionWriter writer(folder_.predictions(), info_);
   CsvPaths paths(folder_.predictions());
   const auto samples = set_.of(SampleSet::kUnlabelled);

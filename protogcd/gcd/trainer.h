@@ -11,6 +11,7 @@
 #include "protogcd/data/sample.h"
 #include "protogcd/engine/token_bank.h"
 #include "protogcd/gcd/evaluation.h"
+#include "protogcd/gcd/found_classes.h"
 #include "protogcd/gcd/objective.h"
 #include "protogcd/gcd/schedule.h"
 #include "protogcd/nn/backbone.h"
@@ -54,6 +55,7 @@ struct TrainSummary {
   double seconds = 0;  ///< of this process
   Evaluation on_unlabelled;
   std::optional<Evaluation> on_test;
+  std::vector<FoundClass> classes;  ///< and the unlabelled images in them
 };
 
 /// Trains, evaluates, predicts the unlabelled images and writes the run folder. What cannot be read

@@ -1,5 +1,5 @@
-// The small backbone that is part of the program: builtin_backbone.md says how it was made and what
-// it is good for.
+// The small backbone that is part of the program: docs/builtin-backbone.md says how it was made and
+// what it is good for.
 #pragma once
 
 #include <cstddef>

@@ -82,8 +82,8 @@ bool is_demo_dataset(const fs::path& folder) {
          holds_only_numbered_pngs(folder / "outliers");
 }
 
-/// Turned further than the shapes that the built-in backbone has learned from: what it knows is then
-/// not enough to tell all categories apart, as it is with photos (docs/demo.md).
+/// Turned further than the shapes that the built-in backbone has learned from: what it knows is
+/// then not enough to tell all categories apart, as it is with photos (docs/demo.md).
 constexpr PoseOptions kDemoPose{.most_turned_degrees = 40};
 
 }  // namespace
