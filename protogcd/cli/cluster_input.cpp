@@ -23,6 +23,11 @@ at::Tensor read_features(const std::filesystem::path& path) {
   return half ? values.to(at::kFloat) : values;
 }
 
+/// A table of clusters may have the name that embed would give its list.
+bool has_column(const std::filesystem::path& csv, std::string_view name) {
+  return std::ranges::count(CsvTable::read(csv).header(), name) > 0;
+}
+
 /// `embed` writes the path of every row to the .csv beside the features.
 void read_paths(const std::filesystem::path& list, std::size_t rows, ClusterInput& input) {
   const CsvTable table = CsvTable::read(list);
@@ -45,7 +50,7 @@ ClusterInput from_embeddings(const ClusterInputOptions& options, Logger& log) {
   const auto list = std::filesystem::path(options.embeddings).replace_extension(".csv");
   const auto rows =
       input.features.dim() == 0 ? 0 : static_cast<std::size_t>(input.features.size(0));
-  input.has_paths = std::filesystem::exists(list);
+  input.has_paths = std::filesystem::exists(list) && has_column(list, "path");
   if (input.has_paths) {
     read_paths(list, rows, input);
   } else {

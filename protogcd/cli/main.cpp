@@ -10,8 +10,9 @@
 // Threads of libgomp that wait for work spin for milliseconds by default, and take the cores from
 // those that decode images, or from other programs: on two busy cores training was up to ten times
 // slower. If they slept at once, each of a step's many small operations would wait for them to wake
-// up: a few microseconds of spinning are the best of both (docs/speed.md). libgomp reads its settings while it is loaded, so the program starts itself once
-// more with the setting in its environment, before any library has begun. What the user sets stays.
+// up: a few microseconds of spinning are the best of both (docs/speed.md). libgomp reads its
+// settings while it is loaded, so the program starts itself once more with the setting in its
+// environment, before any library has begun. What the user sets stays.
 static void let_waiting_threads_sleep_soon(int, char** argv, char** environment) {
   static std::array<char*, 4096> extended;
   static char setting[] = "GOMP_SPINCOUNT=2000";

@@ -27,6 +27,21 @@ struct ClusterVerbOptions {
   std::filesystem::path out;
 };
 
+/// Labelled images of a class may all be unreadable: its cluster would then be another's.
+void check_labelled_classes(const ClusterInput& input) {
+  std::vector<bool> has_row(input.dataset.old_classes);
+  for (const Sample& row : input.rows) {
+    if (row.label >= 0) has_row[static_cast<std::size_t>(row.label)] = true;
+  }
+  for (std::size_t k = 0; k < has_row.size(); ++k) {
+    if (!has_row[k]) {
+      throw DataError(
+          fmt::format("class '{}' has no readable labelled image", input.dataset.classes[k]),
+          "leave out its folder, or use --no-labels");
+    }
+  }
+}
+
 /// How the clusters agree with the classes of unlabelled rows, or of all where none is unlabelled.
 struct Agreement {
   std::int64_t rows = 0;
@@ -57,10 +72,11 @@ Clustering cluster_rows(const ClusterVerbOptions& options, const ClusterInput& i
                         bool semi_supervised, const KMeansOptions& kmeans_options,
                         const Context& context) {
   at::Tensor features = input.features.to(place(context).device);
-  if (!options.no_normalise && features.dim() == 2)
-    features = features / features.norm(2, {1}, true).clamp_min(1e-12);
+  check_features(features, input.name);
+  if (!options.no_normalise) features = features / features.norm(2, {1}, true).clamp_min(1e-12);
   const Points points(features, input.name);
   if (!semi_supervised) return kmeans(points, kmeans_options);
+  check_labelled_classes(input);
   std::vector<std::int64_t> labels;
   for (const Sample& row : input.rows) labels.push_back(row.label);
   return semi_supervised_kmeans(points, at::tensor(at::ArrayRef<std::int64_t>(labels)),
@@ -84,10 +100,11 @@ void write_clusters(const std::filesystem::path& out, const ClusterInput& input,
     writer.row(fields);
   }
   writer.commit();
-  if (input.skipped && input.skipped->count() > 0) {
-    input.skipped->write(std::filesystem::path(out).replace_extension(".skipped.csv"),
-                         input.dataset.sources);
-  }
+  const auto skipped = std::filesystem::path(out).replace_extension(".skipped.csv");
+  std::error_code ignored;
+  std::filesystem::remove(skipped, ignored);  // of an earlier run that is being replaced
+  if (input.skipped && input.skipped->count() > 0)
+    input.skipped->write(skipped, input.dataset.sources);
 }
 
 nlohmann::json to_json(const Agreement& agreement) {

@@ -3,8 +3,7 @@
 //   const Points points(features, "features.npy");   // [N, D]; checked and made ready once
 //   const Clustering best = kmeans(points, {.k = 100, .starts = 10});
 //   const Clustering more = kmeans(points, {.k = 120, .starts = 10});      // the same points again
-//   const Clustering from = lloyd(points, best.centroids, {.k = 100});     // centroids of one's
-//   own
+//   const Clustering from = lloyd(points, best.centroids, {.k = 100});     // from given centroids
 //
 // The work is done where the features are, CPU or GPU. On the CPU a result depends on the features
 // and the options alone, not on the number of threads. Stopping, tolerance and empty clusters are

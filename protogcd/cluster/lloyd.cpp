@@ -15,8 +15,7 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
   std::int64_t iterations = 0;
   bool settled = false;
   while (!settled && iterations < options.max_iterations) {
-    if (options.interrupt != nullptr && options.interrupt->interrupted())
-      throw InterruptedError("interrupted: the clustering was not finished");
+    check_interrupt(options.interrupt);
     const std::int64_t changed = assignment->assign(centroids);
     const std::int64_t moved = assignment->fill_empty(centroids);
     const at::Tensor next = assignment->means(centroids);
@@ -34,12 +33,18 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
           .iterations = iterations};
 }
 
-Clustering best_start(const Points& points, const std::vector<at::Tensor>& starts,
-                      const at::Tensor& fixed, const KMeansOptions& options) {
+Clustering best_start(const Points& points, SeedingOptions seeding, const at::Tensor& fixed,
+                      const KMeansOptions& options) {
+  const std::int64_t starts = seeding.starts, together = starts_together(options.k);
+  seeding.interrupt = options.interrupt;
   Clustering best;
-  for (const at::Tensor& start : starts) {
-    Clustering next = run_lloyd(points, start, fixed, options);
-    if (!best.labels.defined() || next.inertia < best.inertia) best = std::move(next);
+  for (std::int64_t first = 0; first < starts; first += together) {
+    seeding.first_start = first;
+    seeding.starts = std::min(together, starts - first);
+    for (const at::Tensor& start : kmeans_plus_plus(points, seeding)) {
+      Clustering next = run_lloyd(points, start, fixed, options);
+      if (!best.labels.defined() || next.inertia < best.inertia) best = std::move(next);
+    }
   }
   return best;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "protogcd/cluster/kmeans.h"
+#include "protogcd/cluster/seeding.h"
 
 namespace protogcd {
 
@@ -12,9 +13,9 @@ namespace protogcd {
 Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tensor& fixed,
                      const KMeansOptions& options);
 
-/// The best of several starts; of equals the first.
-Clustering best_start(const Points& points, const std::vector<at::Tensor>& starts,
-                      const at::Tensor& fixed, const KMeansOptions& options);
+/// The best of several starts; of equals the first. `seeding` says how they begin.
+Clustering best_start(const Points& points, SeedingOptions seeding, const at::Tensor& fixed,
+                      const KMeansOptions& options);
 
 /// UsageError where there cannot be so many clusters.
 void check_cluster_count(const Points& points, const KMeansOptions& options);

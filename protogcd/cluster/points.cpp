@@ -25,16 +25,13 @@ void check_shape(const at::Tensor& features, const std::string& name) {
   }
 }
 
-/// One bad number spoils the mean and with it every row: the row at fault is looked for where it
-/// was.
-void check_norms(const at::Tensor& squared_norms, const at::Tensor& features,
-                 const std::string& name) {
-  if ((squared_norms < kLargestSquare).all().item<bool>()) return;
+void check_lengths(const at::Tensor& features, const std::string& name) {
   const at::Tensor lengths =
       at::linalg_vector_norm(features, 2, at::IntArrayRef{1}, false, at::kDouble);
   const at::Tensor bad = at::logical_not(lengths.square() < kLargestSquare).nonzero();
+  if (bad.size(0) == 0) return;
   throw DataError(fmt::format("{}: row {} (from 0) has a number that is not finite or too large",
-                              name, bad.size(0) > 0 ? bad[0].item<std::int64_t>() : 0));
+                              name, bad[0].item<std::int64_t>()));
 }
 
 /// Products of six rows at a time, straight into their place.
@@ -59,13 +56,22 @@ at::Tensor rounded_products(const Bfloat16Rows& rows, std::int64_t count,
 
 }  // namespace
 
+void check_features(const at::Tensor& features, const std::string& name) {
+  check_shape(features, name);
+  check_lengths(features, name);
+}
+
 Points::Points(const at::Tensor& features, std::string name) : name_(std::move(name)) {
   check_shape(features, name_);
   // A mean in float32 would do, but one that overflows would hide which row is at fault.
   mean_ = features.mean(0, false, at::kDouble).to(features.scalar_type());
   rows_ = (features - mean_).contiguous();
   squared_norms_ = at::linalg_vector_norm(rows_, 2, at::IntArrayRef{1}).square();
-  check_norms(squared_norms_, features, name_);
+  // One bad number spoils the mean and with it every row: the one at fault is looked for then.
+  if (!(squared_norms_ < kLargestSquare).all().item<bool>()) {
+    check_lengths(features, name_);
+    throw DataError(fmt::format("{}: numbers too far apart to be centred", name_));
+  }
   mean_variance_ =
       squared_norms_.sum(at::kDouble).item<double>() / static_cast<double>(size() * width());
   if (rows_.is_cpu() && rows_.scalar_type() == at::kFloat && has_bfloat16_products())

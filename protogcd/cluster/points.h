@@ -12,6 +12,10 @@
 
 namespace protogcd {
 
+/// DataError unless these are rows of finite numbers [N, D] in float32 or float64, none longer than
+/// 1e15; it names the row.
+void check_features(const at::Tensor& features, const std::string& name);
+
 class Points {
  public:
   /// features [N, D], float32 or float64, on the CPU or a GPU; where they are is where the work is

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "protogcd/core/error.h"
 #include "protogcd/core/random.h"
 
 namespace protogcd {
@@ -13,20 +14,24 @@ namespace {
 
 constexpr std::int64_t kColumns = 64;  // candidates of all starts in one product, at most
 
+std::int64_t trials_for(std::int64_t k) {
+  return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(k)));
+}
+
 /// Some starts, side by side.
 class Seeding {
  public:
-  Seeding(const Points& points, const SeedingOptions& options, std::int64_t first,
-          std::int64_t starts)
-      : points_(points), options_(options), starts_(starts) {
-    for (std::int64_t s = 0; s < starts; ++s) {
-      streams_.emplace_back(RandomKey{.seed = options.seed,
-                                      .purpose = RandomPurpose::kClustering,
-                                      .position = static_cast<std::uint64_t>(first + s)});
+  Seeding(const Points& points, const SeedingOptions& options)
+      : points_(points), options_(options), starts_(options.starts) {
+    for (std::int64_t s = 0; s < starts_; ++s) {
+      streams_.emplace_back(
+          RandomKey{.seed = options.seed,
+                    .purpose = RandomPurpose::kClustering,
+                    .position = static_cast<std::uint64_t>(options.first_start + s)});
     }
     weights_ = options.free.defined() ? options.free.to(points.rows().scalar_type())
                                       : at::ones_like(points.squared_norms());
-    closest_ = weights_.repeat({starts, 1});  // the first row is drawn evenly
+    closest_ = weights_.repeat({starts_, 1});  // the first row is drawn evenly
   }
 
   std::vector<at::Tensor> run() {
@@ -37,8 +42,10 @@ class Seeding {
       add(draw(1));
       ++count;
     }
-    const auto trials = 2 + static_cast<std::int64_t>(std::log(static_cast<double>(options_.k)));
-    for (; count < options_.k; ++count) add(draw(trials));
+    for (; count < options_.k; ++count) {
+      check_interrupt(options_.interrupt);
+      add(draw(trials_for(options_.k)));
+    }
     std::vector<at::Tensor> centroids;
     for (std::int64_t s = 0; s < starts_; ++s) {
       std::vector<at::Tensor> parts;
@@ -157,15 +164,17 @@ class Seeding {
 
 }  // namespace
 
+void check_interrupt(const InterruptGuard* interrupt) {
+  if (interrupt != nullptr && interrupt->interrupted())
+    throw InterruptedError("interrupted: the clustering was not finished");
+}
+
+std::int64_t starts_together(std::int64_t k) {
+  return std::max<std::int64_t>(1, kColumns / trials_for(k));
+}
+
 std::vector<at::Tensor> kmeans_plus_plus(const Points& points, const SeedingOptions& options) {
-  const auto trials = 2 + static_cast<std::int64_t>(std::log(static_cast<double>(options.k)));
-  const std::int64_t together = std::max<std::int64_t>(1, kColumns / trials);
-  std::vector<at::Tensor> centroids;
-  for (std::int64_t first = 0; first < options.starts; first += together) {
-    auto more = Seeding(points, options, first, std::min(together, options.starts - first)).run();
-    centroids.insert(centroids.end(), more.begin(), more.end());
-  }
-  return centroids;
+  return Seeding(points, options).run();
 }
 
 }  // namespace protogcd

@@ -50,13 +50,13 @@ Clustering semi_supervised_kmeans(const Points& points, const at::Tensor& labels
   const at::Tensor means =
       class_means(points, labelled, labels.index_select(0, labelled), old_classes);
   const at::Tensor fixed = labels.clamp_min(-1).to(points.rows().device()).contiguous();
-  const auto starts =
-      kmeans_plus_plus(points, {.k = options.k,
-                                .starts = options.k > old_classes ? options.starts : 1,
-                                .seed = options.seed,
-                                .given = means,
-                                .free = fixed < 0});
-  return best_start(points, starts, fixed, options);
+  return best_start(points,
+                    {.k = options.k,
+                     .starts = options.k > old_classes ? options.starts : 1,
+                     .seed = options.seed,
+                     .given = means,
+                     .free = fixed < 0},
+                    fixed, options);
 }
 
 }  // namespace protogcd

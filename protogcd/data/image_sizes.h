@@ -15,7 +15,7 @@ struct SizedSource {
 };
 
 /// The first image whose short side has more pixels than this; nothing if there is none. Files that
-/// do not say their size are passed over. Stops at the first: of photos, one header is read.
+/// do not say their size are passed over. Stops at the first: of photos, one file is read.
 std::optional<SizedSource> first_larger_image(const SourceTable& sources, int short_side);
 
 }  // namespace protogcd

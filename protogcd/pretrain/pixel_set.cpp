@@ -94,6 +94,8 @@ PixelSet load_pixels(const Dataset& dataset, std::int64_t size, const DecodeOpti
         fmt::format("{}\n{}\n", dataset.sources.path(samples[i].source), samples[i].truth));
   }
   if (rows.size() < samples.size()) pixels = pixels.index_select(0, at::tensor(rows, at::kLong));
+  digest.update({reinterpret_cast<const char*>(pixels.const_data_ptr()),
+                 static_cast<std::size_t>(pixels.numel())});
   return {.pixels = pixels.to(device),
           .labels = at::tensor(labels, at::kLong).to(device),
           .classes = static_cast<std::int64_t>(dataset.classes.size()),

@@ -19,7 +19,7 @@ struct PixelSet {
   at::Tensor labels;         ///< [N] int64
   std::int64_t classes = 0;  ///< that the data names
   std::size_t skipped = 0;   ///< images that could not be read
-  std::string digest;        ///< of every path and label
+  std::string digest;        ///< of every path, label and pixel
 
   std::int64_t size() const { return labels.size(0); }
 };

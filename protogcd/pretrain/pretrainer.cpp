@@ -33,6 +33,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+constexpr const char* kMetricsEnding = ".metrics.jsonl";
+
 fs::path beside(const fs::path& out, const char* ending) {
   return fs::path(out.string() + ending);
 }
@@ -71,6 +73,7 @@ void check_files(const PretrainOptions& options) {
     throw UsageError(fmt::format("--out: '{}' is an unfinished training", state.string()),
                      "add --resume to go on with it, or --overwrite to start anew");
   }
+  check_output_file(beside(options.out, kMetricsEnding), options.overwrite, "--out");
 }
 
 PixelSet load_training_set(const Dataset& dataset, const PretrainOptions& options,
@@ -125,7 +128,7 @@ class Pretrainer {
             .steps = options_.steps,
             .warmup = options_.warmup.value_or(options_.steps / 20)};
   }
-  fs::path metrics() const { return beside(options_.out, ".metrics.jsonl"); }
+  fs::path metrics() const { return beside(options_.out, kMetricsEnding); }
 
   void begin();
   void run_step(std::int64_t step);
@@ -268,7 +271,7 @@ void Pretrainer::after_step(Progress& progress) {
       step_ == options_.steps) {
     report(progress);
   }
-  const bool stop = context_.interrupted();
+  const bool stop = context_.interrupted() && step_ < options_.steps;
   if (stop || seconds_since(last_state_) >= options_.checkpoint_seconds) save_state();
   if (stop) {
     throw InterruptedError(

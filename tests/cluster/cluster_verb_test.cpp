@@ -100,6 +100,11 @@ TEST(ClusterVerb, RowsWithoutPathsAreNumbered) {
   const CsvTable table = CsvTable::read(folder / "c.csv");
   EXPECT_THAT(table.header(), ElementsAre("row", "cluster"));
   EXPECT_EQ(table.rows()[59].fields[0], "59");
+  for (int again = 0; again < 2; ++again) {  // the name that embed would give its list of paths
+    const auto beside = run_protogcd({"cluster", "--embeddings", folder / "f.npy", "--k", "3",
+                                      "--out", folder / "f.csv", "--overwrite"});
+    EXPECT_EQ(beside.exit_code, 0) << beside.errors;
+  }
 }
 
 TEST(ClusterVerb, BadInputIsNamed) {
@@ -115,7 +120,7 @@ TEST(ClusterVerb, BadInputIsNamed) {
   EXPECT_EQ(many.exit_code, 2);
   EXPECT_THAT(many.errors, HasSubstr("61 clusters of 60 rows"));
   EXPECT_EQ(run({"--embeddings", file, "--k", "0"}).exit_code, 2);
-  EXPECT_THAT(run({"--k", "3"}).errors, HasSubstr("--backbone"));
+  EXPECT_THAT(run({"--k", "3"}).errors, HasSubstr("no data given"));
   EXPECT_THAT(run({"--embeddings", file, "--images", folder.path(), "--k", "3"}).errors,
               HasSubstr("not both"));
   EXPECT_THAT(run({"--embeddings", file, "--truth", folder / "truth.csv", "--k", "3"}).errors,
@@ -124,6 +129,14 @@ TEST(ClusterVerb, BadInputIsNamed) {
   const auto list = run({"--embeddings", file, "--k", "3"});
   EXPECT_EQ(list.exit_code, 4);
   EXPECT_THAT(list.errors, HasSubstr("lists 59 paths"));
+  const at::Tensor whole = at::arange(8, at::kLong).view({4, 2});
+  write_npy(folder / "whole.npy", entry_of("features", whole));
+  EXPECT_THAT(run({"--embeddings", folder / "whole.npy", "--k", "2"}).errors,
+              HasSubstr("expected float32 or float64"));
+  at::Tensor large = at::ones({4, 2});
+  large[1][0] = 1e25;
+  write_npy(folder / "large.npy", entry_of("features", large));
+  EXPECT_THAT(run({"--embeddings", folder / "large.npy", "--k", "2"}).errors, HasSubstr("row 1"));
   at::Tensor nan = at::zeros({4, 2});
   nan[2][0] = std::nan("");
   write_npy(folder / "nan.npy", entry_of("features", nan));

@@ -116,7 +116,7 @@ TEST(KMeans, TheSeedDecidesAndThreadsDoNot) {
 TEST(KMeans, AStartDoesNotDependOnTheOthers) {
   const Points points(blobs(300, 10, 9, 1));
   const auto seeds = [&](std::int64_t starts) {
-    return kmeans_plus_plus(points, {.k = 9, .starts = starts, .seed = 3, .given = {}, .free = {}});
+    return kmeans_plus_plus(points, {.k = 9, .starts = starts, .seed = 3});
   };
   const auto few = seeds(2), many = seeds(40);
   EXPECT_TRUE(at::equal(few[0], many[0]));
@@ -127,8 +127,7 @@ TEST(KMeans, AStartDoesNotDependOnTheOthers) {
 // Far groups are what k-means++ is for: drawing evenly would miss some of these nearly always.
 TEST(KMeans, SeedsCoverFarGroups) {
   const Points points(blobs(1000, 16, 25, 30));
-  for (const at::Tensor& seeds :
-       kmeans_plus_plus(points, {.k = 25, .starts = 5, .seed = 0, .given = {}, .free = {}})) {
+  for (const at::Tensor& seeds : kmeans_plus_plus(points, {.k = 25, .starts = 5, .seed = 0})) {
     const at::Tensor nearest = at::cdist(points.rows(), seeds).amin(1);
     EXPECT_LT(nearest.max().item<double>(), 20);
   }
@@ -247,6 +246,54 @@ TEST(KMeans, CudaFindsWhatTheCpuFinds) {
   EXPECT_NEAR(guided.inertia, expected.inertia, 1e-4 * expected.inertia);
   const at::Tensor start = first_centroids(here, {.k = 10});
   EXPECT_TRUE(at::equal(lloyd(there, start, {}).labels.cpu(), lloyd(here, start, {}).labels));
+}
+
+/// Ten copies of each of eight points, so that which copy is drawn makes no difference. Whole
+/// numbers of at most eight bits around zero: distances are exact in every type.
+at::Tensor copies_of_eight_points(at::ScalarType type) {
+  const at::Tensor seven = at::tensor({91, 13,  0,   137, 29, -233, 17,  25,  39,  58, -149,
+                                       11, -45, -73, 90,  5,  171,  113, -35, -88, -67},
+                                      at::kLong)
+                               .view({7, 3});
+  return at::cat({seven, -seven.sum(0, true)}).to(type).repeat_interleave(10, 0);
+}
+
+TEST(Seeding, TheFastWayChoosesWhatThePlainOneDoes) {
+  const Points fast(copies_of_eight_points(at::kFloat), "fast"),
+      plain(copies_of_eight_points(at::kDouble), "plain");
+  at::Tensor free = at::ones({80}, at::kBool);
+  free.narrow(0, 20, 20).fill_(false);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (const bool restricted : {false, true}) {
+      const auto seeded = [&](const Points& points) {
+        SeedingOptions options{.k = 5, .starts = 3, .seed = seed};
+        if (restricted) {
+          options.given = points.rows().narrow(0, 79, 1);
+          options.free = free;
+        }
+        return kmeans_plus_plus(points, options);
+      };
+      const auto expected = seeded(plain), found = seeded(fast);
+      for (std::size_t s = 0; s < 3; ++s) {
+        EXPECT_TRUE(at::allclose(found[s].to(at::kDouble), expected[s], 0, 0))
+            << "seed " << seed << ", start " << s << (restricted ? ", restricted" : "");
+      }
+    }
+  }
+}
+
+TEST(Seeding, RowsThatAreNotFreeAreNeverDrawn) {
+  const Points points(copies_of_eight_points(at::kFloat), "points");
+  at::Tensor free = at::ones({80}, at::kBool);
+  free.narrow(0, 20, 20).fill_(false);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const at::Tensor centroids = kmeans_plus_plus(
+        points, {.k = 6, .seed = seed, .given = points.rows().narrow(0, 0, 1), .free = free})[0];
+    for (const std::int64_t hidden : {20, 30}) {
+      const at::Tensor distances = (centroids - points.rows()[hidden]).square().sum(1);
+      EXPECT_GT(distances.min().item<double>(), 1e-3) << "seed " << seed;
+    }
+  }
 }
 
 }  // namespace

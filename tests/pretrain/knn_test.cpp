@@ -23,10 +23,9 @@ at::Tensor at_angles(const std::vector<double>& degrees) {
 }
 
 TEST(Knn, CountsImagesWhoseNeighboursVoteForTheirClass) {
-  // The nearest other one: 0->10 right, 10->0 right, 18->10 wrong, 90->100 right, 100->90 right.
+  // The nearest other one: 0->10 right, 10->18 wrong, 18->10 wrong, 90->100 right, 100->90 right.
   const at::Tensor features = at_angles({0, 10, 18, 90, 100});
   const at::Tensor labels = at::tensor({0, 0, 1, 1, 1}, at::kLong);
-  // 10's nearest is 18, of the other class.
   EXPECT_DOUBLE_EQ(knn_accuracy(features, labels, 1), 3.0 / 5);
   EXPECT_DOUBLE_EQ(knn_accuracy(at_angles({0, 10, 21, 90, 100}), labels, 1), 4.0 / 5);
 }

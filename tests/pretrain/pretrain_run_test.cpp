@@ -220,6 +220,9 @@ TEST_F(Pretrain, NothingIsLostUnasked) {
   run(options);
   const auto bytes = read_text_file(at("b.safetensors"));
   expect_error(options, 2, "--overwrite");
+  fs::rename(at("b.safetensors"), at("kept.safetensors"));
+  expect_error(options, 2, "metrics.jsonl");
+  fs::rename(at("kept.safetensors"), at("b.safetensors"));
   options.resume = true;
   expect_error(options, 2, "no unfinished training");
   EXPECT_EQ(read_text_file(at("b.safetensors")), bytes);

@@ -84,7 +84,7 @@ bool is_demo_dataset(const fs::path& folder) {
 
 /// Turned further than the shapes that the built-in backbone has learned from: what it knows is
 /// then not enough to tell all categories apart, as it is with photos (docs/demo.md).
-constexpr PoseOptions kDemoPose{.most_turned_degrees = 40};
+constexpr double kMostTurned = 40;  // degrees
 
 }  // namespace
 
@@ -94,7 +94,7 @@ Image draw_demo_image(std::size_t category, std::uint64_t index, int size, std::
                        .epoch = static_cast<std::uint32_t>(category),
                        .position = index});
   const Shape shape = demo_categories()[category].draw(random);
-  return draw_scene(shape, size, kDemoPose, random);
+  return draw_scene(shape, size, kMostTurned, random);
 }
 
 DemoSummary write_demo_dataset(const DemoOptions& options, const Context& context) {

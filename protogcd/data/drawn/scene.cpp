@@ -140,10 +140,9 @@ Shape random_blot(int size, double extent, RandomStream& random) {
   }
 }
 
-Transform random_pose(int size, const PoseOptions& pose, RandomStream& random) {
-  const double most_turned = pose.most_turned_degrees * std::numbers::pi / 180;
-  const double scale = random.uniform(pose.least_scale, 0.44) * size, room = 0.47 * size - scale;
-  return {.angle = random.uniform(-most_turned, most_turned),
+Transform random_pose(int size, double most_turned, RandomStream& random) {
+  const double scale = random.uniform(0.3, 0.44) * size, room = 0.47 * size - scale;
+  return {.angle = random.uniform(-most_turned, most_turned) * std::numbers::pi / 180,
           .scale = scale,
           .stretch = random.uniform(0.85, 1.15),
           .mirrored = random.chance(0.5),
@@ -173,7 +172,7 @@ void occlude(Canvas& canvas, const Mask& object, int size, const Colour& colour,
 
 }  // namespace
 
-Image draw_scene(const Shape& shape, int size, const PoseOptions& pose, RandomStream& random) {
+Image draw_scene(const Shape& shape, int size, double most_turned, RandomStream& random) {
   Canvas canvas(size);
   const Colour ground = random_colour(random);
   const Colour ground_second = mixed(ground, random_colour(random), random.uniform(0.1, 0.45));
@@ -190,7 +189,7 @@ Image draw_scene(const Shape& shape, int size, const PoseOptions& pose, RandomSt
   const Colour fill_second =
       mixed(fill, contrasting_colour(grounds, random), random.uniform(0.1, 0.6));
   const Paint texture = random_texture(fill, fill_second, size, random);
-  const Mask object = rasterise(shape.transformed(random_pose(size, pose, random)), size);
+  const Mask object = rasterise(shape.transformed(random_pose(size, most_turned, random)), size);
   const double stroke = random.uniform(0.012, 0.026) * size;
   const bool outline_only = random.chance(0.25);
   if (outline_only) {

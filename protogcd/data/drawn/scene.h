@@ -8,13 +8,8 @@
 
 namespace protogcd::drawn {
 
-/// How differently the same shape is shown.
-struct PoseOptions {
-  double most_turned_degrees = 25;
-  double least_scale = 0.3;  ///< of the picture's side, for half of the shape; the largest is 0.44
-};
-
-/// Draws the shape (upright, within [-1, 1]) on a square of size x size pixels.
-Image draw_scene(const Shape& shape, int size, const PoseOptions& pose, RandomStream& random);
+/// Draws the shape (upright, within [-1, 1]), turned by up to so many degrees, on a square of size
+/// x size pixels.
+Image draw_scene(const Shape& shape, int size, double most_turned, RandomStream& random);
 
 }  // namespace protogcd::drawn

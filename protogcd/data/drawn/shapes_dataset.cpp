@@ -24,6 +24,7 @@ constexpr std::uint8_t kSceneView = 1, kShapeView = 2, kExampleView = 3;
 
 /// Below kMostLikeDemo, as between the rotations and sizes looked at the overlap may be higher.
 constexpr double kMostAlike = 0.75;
+constexpr double kMostTurned = 25;  // degrees
 
 /// Some objects of every demo category, as their proportions vary.
 std::vector<Silhouette> demo_silhouettes(const OverlapSearch& search) {
@@ -123,7 +124,7 @@ Image draw_shape_image(const Shape& shape, std::size_t number, std::uint64_t ind
                        .epoch = static_cast<std::uint32_t>(number),
                        .position = index,
                        .view = kSceneView});
-  return draw_scene(shape, size, PoseOptions(), random);
+  return draw_scene(shape, size, kMostTurned, random);
 }
 
 std::vector<Shape> write_shapes_dataset(const ShapesOptions& options, const Context& context) {
