@@ -28,7 +28,7 @@ TEST(Configs, TrainTakesEveryKeyAndValue) {
     }
   }
   ASSERT_GT(values.size(), 5u);
-  // One file per round holds one value of every key that has so many; the missing backbone is what
+  // One file per round holds one value of every key that has so many; the missing folder is what
   // `train` then complains about, after it has read the file.
   const testing::TemporaryFolder folder;
   for (std::size_t round = 0;; ++round) {
@@ -43,7 +43,7 @@ TEST(Configs, TrainTakesEveryKeyAndValue) {
     write_file_atomically(folder / "some.toml", text);
     const auto result = testing::run_protogcd({"train", "--config", folder / "some.toml"});
     EXPECT_EQ(result.exit_code, 2) << text;
-    EXPECT_THAT(result.errors, HasSubstr("--backbone")) << text;
+    EXPECT_THAT(result.errors, HasSubstr("--out")) << text;
   }
 }
 
