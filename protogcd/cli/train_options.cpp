@@ -16,8 +16,8 @@ namespace {
 
 /// What a bank of few views lacks in variety; docs/token-bank.md has the figures.
 constexpr double kBankBorrow = 1;
-/// With the built-in backbone a narrow projection costs a point, and the step is three times as fast
-/// (docs/builtin-backbone.md).
+/// With the built-in backbone a narrow projection costs a point, and the step is three times as
+/// fast (docs/builtin-backbone.md).
 constexpr std::int64_t kBuiltinHeadHidden = 512;
 
 void declare_objective(OptionTable& table, TrainVerbOptions& options) {
