@@ -9,10 +9,9 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/npy.h"
-#include "protogcd/core/safetensors.h"
 #include "protogcd/image/encode.h"
+#include "protogcd/nn/backbone.h"
 #include "protogcd/nn/random_state.h"
-#include "protogcd/nn/vit.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -148,13 +147,8 @@ TEST(ClusterVerb, BadInputIsNamed) {
 /// Plain images of three colours, in folders of their colour below labelled/, or in rest/.
 void write_images(const TemporaryFolder& folder) {
   const VitConfig tiny{.patch = 8, .width = 64, .depth = 2, .heads = 1, .hidden = 96, .grid = 4};
-  StateDict state = random_vit_state(tiny);
-  std::vector<TensorEntry> entries;
-  for (auto& [name, tensor] : state.tensors) {
-    tensor = tensor.to(at::kFloat);
-    entries.push_back(entry_of(name, tensor));
-  }
-  write_safetensors(folder / "tiny.safetensors", entries);
+  save_backbone(folder / "tiny.safetensors", Vit(tiny, random_vit_state(tiny)), {},
+                ElementType::kFloat32);
   CsvWriter truth(folder / "truth.csv", {"path", "label"});
   for (int i = 0; i < 24; ++i) {
     const bool labelled = i < 12 && i % 3 < 2;

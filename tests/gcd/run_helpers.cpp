@@ -6,21 +6,16 @@
 #include <sstream>
 
 #include "protogcd/core/files.h"
-#include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/nn/backbone.h"
 #include "protogcd/nn/random_state.h"
 
 namespace protogcd::testing {
 
 TinyRun::TinyRun(int per_class) {
   const VitConfig tiny{.patch = 8, .width = 64, .depth = 3, .heads = 1, .hidden = 96, .grid = 4};
-  StateDict state = random_vit_state(tiny);
-  std::vector<TensorEntry> entries;
-  for (auto& [name, tensor] : state.tensors) {
-    tensor = tensor.to(at::kFloat);
-    entries.push_back(entry_of(name, tensor));
-  }
-  write_safetensors(folder / "tiny.safetensors", entries);
+  save_backbone(folder / "tiny.safetensors", Vit(tiny, random_vit_state(tiny)), {},
+                ElementType::kFloat32);
   const auto drawn = run_protogcd({"datasets", "make-demo", "--out", folder / "demo", "--per-class",
                                    std::to_string(per_class), "--size", "40"});
   EXPECT_EQ(drawn.exit_code, 0) << drawn.errors;
