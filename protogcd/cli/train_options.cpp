@@ -64,26 +64,22 @@ void declare_objective(OptionTable& table, TrainVerbOptions& options) {
       .value_name("FILE.csv");
 }
 
-void declare_training(OptionTable& table, TrainVerbOptions& options) {
+void declare_hyperparameters(OptionTable& table, TrainVerbOptions& options) {
   TrainOptions& train = options.train;
-  table.add("k", &train.k, "K: number of classes, old and new together").at_least(1);
   table
       .add("preset", &options.preset,
            "reference: as the released code computes; paper: as the equations say")
       .one_of({"reference", "paper"});
-  table
-      .add("epochs", &train.schedule.epochs,
-           "how long to train; an epoch draws as many images as there are")
+  table.add("batch_size", &train.material.batch, "images a step, two views each")
       .at_least(1)
-      .at_most(1'000'000);
-  table.add("batch_size", &train.batch, "images a step, two views each").at_least(1).at_most(65536);
+      .at_most(65536);
   table.add("lr", &train.schedule.rate, "learning rate at the start; falls to a thousandth")
       .above(0);
   table.add("momentum", &train.sgd.momentum, "of the optimiser").at_least(0).at_most(1);
   table.add("weight_decay", &train.sgd.weight_decay, "of matrices; biases and norms have none")
       .at_least(0);
   table
-      .add("grad_from_block", &train.grad_from_block,
+      .add("grad_from_block", &train.material.grad_from_block,
            "first block of the backbone that is trained; the last if not given")
       .at_least(0);
   declare_objective(table, options);
@@ -97,7 +93,7 @@ void declare_training(OptionTable& table, TrainVerbOptions& options) {
 }
 
 void declare_views(OptionTable& table, TrainVerbOptions& options) {
-  BankOptions& bank = options.train.bank;
+  BankOptions& bank = options.train.material.bank;
   table
       .add("views", &options.views,
            "fresh: new crops for every draw; bank: of a few kept for every image, far faster")
@@ -129,14 +125,15 @@ void declare_views(OptionTable& table, TrainVerbOptions& options) {
 }
 
 void apply_views(TrainVerbOptions& options) {
-  options.train.use_bank = options.views == "bank";
-  options.train.borrow = options.borrow.value_or(options.train.use_bank ? kBankBorrow : 0);
-  options.borrow = options.train.borrow;
+  options.train.material.use_bank = options.views == "bank";
+  options.train.material.borrow =
+      options.borrow.value_or(options.train.material.use_bank ? kBankBorrow : 0);
+  options.borrow = options.train.material.borrow;
   const std::string& home = options.bank_home;
-  options.train.bank.home = home == "device" ? BankHome::kDevice
-                            : home == "host" ? BankHome::kHost
-                            : home == "file" ? BankHome::kFile
-                                             : BankHome::kAuto;
+  options.train.material.bank.home = home == "device" ? BankHome::kDevice
+                                     : home == "host" ? BankHome::kHost
+                                     : home == "file" ? BankHome::kFile
+                                                      : BankHome::kAuto;
 }
 
 /// `--preset paper` moves the defaults; what a flag or file says stays.
@@ -169,6 +166,7 @@ nlohmann::json json_of(const TrainSummary& summary, const std::filesystem::path&
   json["out"] = out.string();
   json["k"] = summary.k;
   json["k_new"] = summary.k - summary.k_old;
+  if (summary.estimate) json["estimate"] = summary.estimate->to_json();
   json["images"] = {{"labelled", summary.labelled},
                     {"unlabelled", summary.unlabelled},
                     {"test", summary.test},
@@ -214,6 +212,7 @@ void print_classes(std::vector<FoundClass> classes) {
 }
 
 void print(const TrainSummary& summary, const std::filesystem::path& out) {
+  if (summary.estimate) fmt::print("{}\n", summary.estimate->in_words());
   fmt::print("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k,
              summary.k - summary.k_old, human_seconds(summary.seconds));
   const double in_new =
@@ -316,7 +315,7 @@ void make_paths_absolute(TrainVerbOptions& options) {
   DataOptions& data = options.data;
   for (auto* path :
        {&data.root, &data.labelled, &data.unlabelled, &data.manifest, &data.images, &data.truth,
-        &options.train.prior, &options.backbone.weights_dir, &options.train.bank.folder}) {
+        &options.train.prior, &options.backbone.weights_dir, &options.train.material.bank.folder}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
   }
   if (options.backbone.backbone != kBuiltinBackbone &&
@@ -328,12 +327,63 @@ void make_paths_absolute(TrainVerbOptions& options) {
 
 }  // namespace
 
-void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
+void declare_model_options(OptionTable& table, TrainVerbOptions& options) {
   declare_data_options(table, options.data);
   declare_backbone_options(table, options.backbone);
-  declare_training(table, options);
+  declare_hyperparameters(table, options);
   declare_views(table, options);
+  table
+      .add("cache_gb", &options.train.material.cache_gb,
+           "memory for decoded images and tokens; half of what is free if not given")
+      .at_least(0);
+  declare_image_options(table, options.images);
+}
+
+void declare_estimate_flags(OptionTable& table, EstimateFlags& flags) {
+  ClassNumberOptions& estimate = flags.estimate;
+  table
+      .add(
+          "rule", &flags.rule,
+          "how classes are counted: by clusters of trained features, or as the paper's Algorithm 1")
+      .one_of({"clusters", "paper"});
+  table
+      .add("k_max", &estimate.k_max,
+           "most classes there can be; 3 K_old + 20, at most a fifth of the images, if not given")
+      .at_least(1);
+  table
+      .add("cluster_steps", &estimate.cluster_steps,
+           "training steps of a model whose features are clustered")
+      .at_least(1);
+  table
+      .add("min_steps", &estimate.min_steps,
+           "least training steps of a candidate of the Prototype Score")
+      .at_least(1);
+  table.add("seeds", &estimate.seeds, "repetitions with other random numbers, for less noise")
+      .at_least(1)
+      .at_most(1000);
+}
+
+ClassNumberOptions resolved(const EstimateFlags& flags) {
+  ClassNumberOptions options = flags.estimate;
+  options.rule = flags.rule == "paper" ? ClassNumberRule::kPaper : ClassNumberRule::kClusters;
+  return options;
+}
+
+void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
   TrainOptions& train = options.train;
+  table
+      .add("k", &train.k,
+           options.estimates_k
+               ? "K: number of classes, old and new together; estimated if not given"
+               : "K: number of classes, old and new together")
+      .at_least(1);
+  if (options.estimates_k) declare_estimate_flags(table, options.estimate);
+  table
+      .add("epochs", &train.schedule.epochs,
+           "how long to train; an epoch draws as many images as there are")
+      .at_least(1)
+      .at_most(1'000'000);
+  declare_model_options(table, options);
   table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
       .at_least(1)
       .at_most(1000);
@@ -342,12 +392,7 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
       .add("checkpoint_seconds", &train.checkpoint_seconds,
            "time between checkpoints; 0: after every step")
       .at_least(0);
-  table
-      .add("cache_gb", &train.cache_gb,
-           "memory for decoded images and tokens; half of what is free if not given")
-      .at_least(0);
   table.add("deterministic", &train.deterministic, "on CUDA: the same bits every time");
-  declare_image_options(table, options.images);
   table.add("out", &train.out, "the run's folder").value_name("RUN").required();
   table.add("overwrite", &train.overwrite, "replace the run that is there").flag_only();
   table.add("resume", &train.resume, "go on with the run that is there, with its configuration")
@@ -375,13 +420,15 @@ void run_training(TrainVerbOptions options, Session& session) {
   if (options.train.resume && options.train.overwrite) {
     throw UsageError("--resume and --overwrite contradict each other");
   }
-  if (!options.train.k && !options.data.unlabelled.empty()) {
-    throw UsageError("--k: how many classes are there, old and new together?",
-                     "classes of the labelled folder count too; --truth is for evaluation alone");
+  if (options.estimates_k) options.train.estimate = resolved(options.estimate);
+  if (!options.train.k && !options.estimates_k && !options.data.unlabelled.empty()) {
+    throw UsageError(
+        "--k: how many classes are there, old and new together?",
+        "classes of the labelled folder count too; `protogcd estimate-k` estimates it");
   }
   const Backbone backbone = open_backbone(options.backbone, session.context.log);
-  options.train.reading = {.apply_orientation = !options.data.is_benchmark(),
-                           .fast_decode = options.images.fast_decode};
+  options.train.material.reading = {.apply_orientation = !options.data.is_benchmark(),
+                                    .fast_decode = options.images.fast_decode};
   const InterruptGuard interrupt;
   Context context = session.context;
   context.interrupt = &interrupt;

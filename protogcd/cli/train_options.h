@@ -9,6 +9,12 @@
 
 namespace protogcd::cli {
 
+/// Rules of the search for the number of classes, for `estimate-k` and `discover`.
+struct EstimateFlags {
+  std::string rule = "clusters";
+  ClassNumberOptions estimate;
+};
+
 struct TrainVerbOptions {
   DataOptions data;
   BackboneOptions backbone;
@@ -19,7 +25,15 @@ struct TrainVerbOptions {
   std::string preset = "reference", hard_labels = "ramp", hard_scope = "batch";
   std::optional<std::int64_t> ramp_epochs;
   std::int64_t runs = 1;
+  EstimateFlags estimate;
+  bool estimates_k = false;  ///< where --k is not given
 };
+
+void declare_estimate_flags(OptionTable& table, EstimateFlags& flags);
+ClassNumberOptions resolved(const EstimateFlags& flags);
+
+/// The flags that a model depends on beside its number of classes and how long it is trained.
+void declare_model_options(OptionTable& table, TrainVerbOptions& options);
 
 void declare_train_options(OptionTable& table, TrainVerbOptions& options);
 

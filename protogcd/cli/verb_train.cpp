@@ -7,10 +7,11 @@
 namespace protogcd::cli {
 namespace {
 
-/// The verbs differ in where views come from if nothing is said: as the paper, or fast.
-Action declare_with(const char* views, OptionTable& table) {
+/// `discover` is for one's own images: fast views, and a number of classes that nobody knows.
+Action declare_with(bool discovers, OptionTable& table) {
   auto options = std::make_shared<TrainVerbOptions>();
-  options->views = views;
+  options->views = discovers ? "bank" : "fresh";
+  options->estimates_k = discovers;
   declare_train_options(table, *options);
   return [options, &table](Session& session) {
     resolve_train_options(*options, table, session);
@@ -26,16 +27,16 @@ Verb train_verb() {
           .example =
               "protogcd train --config configs/cub.toml --root data/CUB_200_2011 --backbone "
               "dino-vitb16 --out runs/cub",
-          .declare = [](OptionTable& table) { return declare_with("fresh", table); }};
+          .declare = [](OptionTable& table) { return declare_with(false, table); }};
 }
 
 Verb discover_verb() {
   return {.name = "discover",
           .summary = "find the classes hiding among unlabelled images",
           .example =
-              "protogcd discover --labelled known --unlabelled all --k 30 --backbone "
-              "dino-vitb16 --out run",
-          .declare = [](OptionTable& table) { return declare_with("bank", table); }};
+              "protogcd discover --labelled known --unlabelled all --backbone dino-vitb16 "
+              "--out run",
+          .declare = [](OptionTable& table) { return declare_with(true, table); }};
 }
 
 }  // namespace protogcd::cli

@@ -25,6 +25,7 @@ Verb datasets_split_verb();
 Verb datasets_verify_verb();
 Verb discover_verb();
 Verb embed_verb();
+Verb estimate_k_verb();
 Verb evaluate_verb();
 Verb info_verb();
 Verb predict_verb();

@@ -100,10 +100,12 @@ std::vector<std::string> class_names(const std::vector<std::string>& old_classes
 }
 
 Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
-             std::uint64_t seed)
+             std::uint64_t seed, std::shared_ptr<const Trunk> trunk)
     : info_(std::move(info)),
       placement_(placement),
-      trunk_(backbone.vit, placement.frozen, placement.device, info_.first_trained_block),
+      trunk_(trunk ? std::move(trunk)
+                   : std::make_shared<const Trunk>(backbone.vit, placement.frozen, placement.device,
+                                                   info_.first_trained_block)),
       blocks_(make_trained_blocks(backbone.vit, info_.first_trained_block, placement.trained,
                                   placement.device)),
       head_(info_.head, seed, placement.trained, placement.device) {}

@@ -46,12 +46,14 @@ std::vector<std::string> class_names(const std::vector<std::string>& old_classes
 
 class Model {
  public:
-  /// Untrained: the backbone's own last blocks and a fresh head.
-  Model(const Backbone& backbone, ModelInfo info, const Placement& placement, std::uint64_t seed);
+  /// Untrained: the backbone's own last blocks and a fresh head. The trunk is made where none is
+  /// given; models of one backbone can share it.
+  Model(const Backbone& backbone, ModelInfo info, const Placement& placement, std::uint64_t seed,
+        std::shared_ptr<const Trunk> trunk = nullptr);
 
   const ModelInfo& info() const { return info_; }
   const Placement& placement() const { return placement_; }
-  const Trunk& trunk() const { return trunk_; }
+  const Trunk& trunk() const { return *trunk_; }
   TrainedBlocks& blocks() const { return *blocks_; }
   Head& head() { return head_; }
   const Head& head() const { return head_; }
@@ -65,7 +67,7 @@ class Model {
  private:
   ModelInfo info_;
   Placement placement_;
-  Trunk trunk_;
+  std::shared_ptr<const Trunk> trunk_;
   std::unique_ptr<TrainedBlocks> blocks_;
   Head head_;
 };

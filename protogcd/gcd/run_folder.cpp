@@ -24,7 +24,7 @@ constexpr const char* kLockFile = ".lock";
 /// All that a run writes at its top.
 bool is_of_a_run(const std::string& name) {
   for (const char* known :
-       {kLockFile, "config.toml", "run.json", "metrics.jsonl", "predictions.csv", "result.json",
+       {kLockFile, "config.toml", "run.json", "estimate.json", "metrics.jsonl", "predictions.csv", "result.json",
         "skipped.csv", "model", "checkpoints", "bank", "report.html"}) {
     if (name == known) return true;
   }

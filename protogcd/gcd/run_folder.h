@@ -1,7 +1,7 @@
 // A run's folder on disk: never overwritten unasked, used by one process at a time, and always in a
 // state that a killed run can go on from.
 //
-//   config.toml  run.json  metrics.jsonl  predictions.csv  skipped.csv  result.json  model/
+//   config.toml  run.json  estimate.json  metrics.jsonl  predictions.csv  skipped.csv  result.json  model/
 //   checkpoints/  events.out.tfevents.*
 #pragma once
 
@@ -26,6 +26,7 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.toml"; }
+  std::filesystem::path estimate() const { return path_ / "estimate.json"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path predictions() const { return path_ / "predictions.csv"; }
   std::filesystem::path skipped() const { return path_ / "skipped.csv"; }

@@ -15,13 +15,9 @@
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
-#include "protogcd/engine/bank_views.h"
-#include "protogcd/engine/borrowed_views.h"
-#include "protogcd/engine/view_source.h"
 #include "protogcd/gcd/checkpoint.h"
 #include "protogcd/gcd/run_folder.h"
 #include "protogcd/gcd/train_step.h"
-#include "protogcd/gcd/training_set.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd {
@@ -74,51 +70,45 @@ void check_class_names(const std::vector<std::string>& names) {
   }
 }
 
-ModelInfo model_info(const Backbone& backbone, const Dataset& dataset,
+ModelInfo model_info(const Backbone& backbone, const Dataset& dataset, std::int64_t k,
                      const TrainOptions& options) {
-  const std::int64_t k = number_of_classes(options, dataset);
-  check_class_names(dataset.classes);
-  if (options.grad_from_block) check_first_trained_block(backbone.config, *options.grad_from_block);
   const std::vector<std::string> old(
       dataset.classes.begin(),
       dataset.classes.begin() + static_cast<std::ptrdiff_t>(dataset.old_classes));
-  return {.classes = class_names(old, k),
-          .old_classes = static_cast<std::int64_t>(dataset.old_classes),
-          .head = {.width = backbone.config.width,
-                   .classes = k,
-                   .hidden = options.head_hidden,
-                   .projection = options.projection,
-                   .wide_projection = options.wide_projection},
-          .first_trained_block = options.grad_from_block.value_or(backbone.config.depth - 1),
-          .temperature = options.objective.tau_base,
-          .preprocessing = backbone.preprocessing,
-          .reading = options.reading,
-          .tensors_sha256 = {},
-          .backbone_file = backbone.is_builtin()
-                               ? backbone.file.string()
-                               : fs::absolute(backbone.file).lexically_normal().string(),
-          .backbone_preset = backbone.preset,
-          .backbone_sha256 = backbone_sha256(backbone.file),
-          .backbone_heads = backbone.config.heads};
+  return {
+      .classes = class_names(old, k),
+      .old_classes = static_cast<std::int64_t>(dataset.old_classes),
+      .head = {.width = backbone.config.width,
+               .classes = k,
+               .hidden = options.head_hidden,
+               .projection = options.projection,
+               .wide_projection = options.wide_projection},
+      .first_trained_block = options.material.grad_from_block.value_or(backbone.config.depth - 1),
+      .temperature = options.objective.tau_base,
+      .preprocessing = backbone.preprocessing,
+      .reading = options.material.reading,
+      .tensors_sha256 = {},
+      .backbone_file = backbone.is_builtin()
+                           ? backbone.file.string()
+                           : fs::absolute(backbone.file).lexically_normal().string(),
+      .backbone_preset = backbone.preset,
+      .backbone_sha256 = backbone_sha256(backbone.file),
+      .backbone_heads = backbone.config.heads};
 }
 
 /// Everything a run's numbers depend on; the names are for people.
 std::map<std::string, std::string> identity_of(const TrainOptions& o, const ModelInfo& info,
-                                               const TrainingSet& set, const Placement& placement,
-                                               const std::optional<BankPlan>& bank,
+                                               const TrainingMaterial& material,
                                                std::uint64_t seed) {
   const ObjectiveOptions& w = o.objective;
+  const std::optional<BankPlan>& bank = material.bank_plan();
   return {
-      {"set of images", set.digest()},
+      {"set of images", material.set().digest()},
       {"backbone", info.backbone_sha256},
-      {"preprocessing",
-       fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}",
-                   info.preprocessing.size, fmt::join(info.preprocessing.mean, " "),
-                   fmt::join(info.preprocessing.deviation, " "), info.reading.apply_orientation,
-                   info.reading.fast_decode)},
+      {"preprocessing", material.preprocessing()},
       {"number of classes", std::to_string(info.k())},
       {"seed", std::to_string(seed)},
-      {"batch size", std::to_string(o.batch)},
+      {"batch size", std::to_string(o.material.batch)},
       {"schedule",
        fmt::format("{} epochs, rate {}, hard labels {}, ramp {} {}, whole set {}",
                    o.schedule.epochs, o.schedule.rate, static_cast<int>(o.schedule.hard_labels),
@@ -138,8 +128,8 @@ std::map<std::string, std::string> identity_of(const TrainOptions& o, const Mode
                                       bank ? fmt::format("bank of {}, redrawn every {}",
                                                          bank->layout.views, bank->refresh)
                                            : "fresh",
-                                      o.borrow)},
-      {"dtype", std::string(element_name(element_type_of(placement.frozen)))}};
+                                      o.material.borrow)},
+      {"dtype", std::string(element_name(element_type_of(material.placement().frozen)))}};
 }
 
 /// Float sums depend on these: a run resumed elsewhere goes on, but not to the same bits.
@@ -158,81 +148,69 @@ void make_deterministic() {
   at::globalContext().setDeterministicCuDNN(true);
 }
 
+OpenRun how_to_open(const TrainOptions& options) {
+  if (options.resume) return OpenRun::kResume;
+  return options.overwrite ? OpenRun::kOverwrite : OpenRun::kNew;
+}
+
+/// The folder's first files; only now is it sure that the new run begins.
+void begin_folder(RunFolder& folder, const TrainingMaterial& material, const TrainOptions& options,
+                  const Context& context) {
+  if (!options.resume) {
+    folder.empty();
+    const bool has_bank_files =
+        material.bank_plan() && material.bank_plan()->home == BankHome::kFile;
+    if (options.overwrite && !has_bank_files) remove_folder(folder.path() / "bank");
+    write_file_atomically(folder.config(), options.config);
+  }
+  const auto environment = environment_of(material.placement(), context);
+  const fs::path run_file = folder.path() / "run.json";
+  if (options.resume && fs::exists(run_file)) {
+    const auto json =
+        nlohmann::json::parse(read_text_file(run_file), nullptr, /*allow_exceptions=*/false);
+    for (const auto& [key, value] : environment) {
+      const std::string before = json.is_object() ? json.value(key, value) : value;
+      if (before != value) {
+        context.log.warning(fmt::format(
+            "the run was begun with {} {}, now {}: it goes on, but not to the same bits", key,
+            before, value));
+      }
+    }
+  } else {
+    write_file_atomically(run_file, nlohmann::json(environment).dump(2) + "\n");
+  }
+  const TrainingSet& set = material.set();
+  if (set.skipped().count() > 0) set.skipped().write(folder.skipped(), set.sources());
+}
+
 class Trainer {
  public:
-  Trainer(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
-          const BadImagePolicy& policy, const Context& context)
+  /// All references must outlive it.
+  Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
+          const TrainOptions& options, const Context& context)
       : options_(options),
         context_(context),
-        placement_(place(context)),
-        info_(model_info(backbone, dataset, options)),
-        prior_(options.prior.empty() ? std::vector<double>{}
-                                     : read_prior(options.prior, info_.classes)),
-        loader_(loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(),
-                               context.threads, placement_.device)),
-        cache_bytes_(cache_bytes()),
-        folder_(options.out, how_to_open()),
-        set_(std::move(dataset), loader_, cache_bytes_ / 2, policy, context),
-        model_(backbone, info_, placement_, context.seed),
-        objective_(options.objective, info_.k(), prior_, placement_.trained, placement_.device),
+        folder_(folder),
+        material_(material),
+        placement_(material.placement()),
+        info_(std::move(info)),
+        set_(material.set()),
+        model_(backbone, info_, placement_, context.seed, material.trunk()),
+        objective_(options.objective, info_.k(),
+                   options.prior.empty() ? std::vector<double>{}
+                                         : read_prior(options.prior, info_.classes),
+                   placement_.trained, placement_.device),
         step_(model_.blocks(), model_.head(), objective_, options.sgd, alone_),
-        sampler_(set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled), context.seed,
-                 static_cast<std::size_t>(options.batch)),
-        bank_plan_(plan_of_bank(backbone.config)),
-        checkpoints_(folder_.checkpoints(),
-                     identity_of(options, info_, set_, placement_, bank_plan_, context.seed)) {
-    if (set_.train().empty()) throw DataError("no readable images to train on");
-    loader_.cache = &set_.cache();
-    const std::uint64_t bank_bytes =
-        bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
-    const std::uint64_t tokens_bytes = placement_.device.is_cuda()
-                                           ? less(free_memory(placement_.device), bank_bytes) / 3
-                                           : cache_bytes_ / 2;
-    unlabelled_.emplace(set_.sources(), sources_of(set_.of(SampleSet::kUnlabelled)), model_.trunk(),
-                        loader_, share_of(SampleSet::kUnlabelled, tokens_bytes));
-    test_.emplace(set_.sources(), sources_of(set_.of(SampleSet::kTest)), model_.trunk(), loader_,
-                  share_of(SampleSet::kTest, tokens_bytes));
-    if (bank_plan_) make_bank();
-    views_ = make_views();
-    if (options.borrow > 0) {
-      views_ =
-          std::make_unique<BorrowedViews>(std::move(views_), sampler_, options.borrow,
-                                          backbone.config.epsilon, context.seed, placement_.device);
-    }
-  }
+        sampler_(material.make_sampler(context.seed)),
+        checkpoints_(folder_.checkpoints(), identity_of(options, info_, material, context.seed)),
+        views_(material.make_views(sampler_, context.seed)) {}
 
   TrainSummary run();
 
  private:
-  OpenRun how_to_open() const {
-    if (options_.resume) return OpenRun::kResume;
-    return options_.overwrite ? OpenRun::kOverwrite : OpenRun::kNew;
-  }
-
-  std::uint64_t cache_bytes() const {
-    if (options_.cache_gb) return static_cast<std::uint64_t>(*options_.cache_gb * 1e9);
-    return free_memory(at::kCPU) / 2;
-  }
-
-  std::optional<BankPlan> plan_of_bank(const VitConfig& config) const;
-  void make_bank();
-  std::unique_ptr<ViewSource> make_views();
-  static std::uint64_t less(std::uint64_t bytes, std::uint64_t taken) {
-    return bytes > taken ? bytes - taken : 0;
-  }
-  /// Of memory for tokens, by the number of images.
-  std::uint64_t share_of(SampleSet set, std::uint64_t bytes) const {
-    const auto all =
-        static_cast<double>(set_.count(SampleSet::kUnlabelled) + set_.count(SampleSet::kTest));
-    return all == 0 ? 0
-                    : static_cast<std::uint64_t>(static_cast<double>(bytes) *
-                                                 static_cast<double>(set_.count(set)) / all);
-  }
-
   void begin();
   void say_plan() const;
   void run_epoch(Progress& progress);
-  StepBatch batch_of(std::int64_t step) const;
   void decide_hard_labels();
   void after_step(Progress& progress);
   void finish_epoch(Progress& progress, Clock::time_point start, std::int64_t steps);
@@ -246,22 +224,17 @@ class Trainer {
 
   const TrainOptions& options_;
   const Context& context_;
-  Placement placement_;
-  ModelInfo info_;
-  std::vector<double> prior_;
-  LoaderOptions loader_;
-  std::uint64_t cache_bytes_;
-  RunFolder folder_;
-  TrainingSet set_;
+  RunFolder& folder_;
+  TrainingMaterial& material_;
+  const Placement placement_;
+  const ModelInfo info_;
+  const TrainingSet& set_;
   Model model_;
   SingleProcess alone_;
   Objective objective_;
   TrainStep step_;
   Sampler sampler_;
-  std::optional<BankPlan> bank_plan_;
   CheckpointStore checkpoints_;
-  std::optional<EvaluationTokens> unlabelled_, test_;
-  std::unique_ptr<TokenBank> bank_;
   std::unique_ptr<ViewSource> views_;
   std::optional<EventFile> events_;
 
@@ -272,69 +245,8 @@ class Trainer {
   Predictions predictions_;  ///< of the unlabelled images, by the latest evaluation
 };
 
-std::optional<BankPlan> Trainer::plan_of_bank(const VitConfig& config) const {
-  if (!options_.use_bank) return std::nullopt;
-  BankOptions bank = options_.bank;
-  if (bank.folder.empty()) bank.folder = folder_.path() / "bank";
-  BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
-                    .tokens = config.token_count(info_.preprocessing.size),
-                    .width = config.width,
-                    .type = placement_.frozen,
-                    .with_class_token = info_.first_trained_block + 1 == config.depth};
-  return plan_bank(bank, layout, placement_.device);
-}
-
-/// The tokens are computed when the first epoch begins: stopped before, the run can go on.
-void Trainer::make_bank() {
-  const BankPlan& plan = *bank_plan_;
-  if (plan.layout.views < plan.views_asked) {
-    context_.log.warning(fmt::format(
-        "--bank-max: {} views instead of {}, {}", plan.layout.views, plan.views_asked,
-        plan.exceeds_limit
-            ? fmt::format("the least there can be; they take {}", human_bytes(plan.layout.bytes()))
-            : "as more do not fit"));
-  }
-  if (options_.overwrite && plan.home != BankHome::kFile) remove_folder(folder_.path() / "bank");
-  const auto identity = identity_of(options_, info_, set_, placement_, bank_plan_, context_.seed);
-  const std::map<std::string, std::string> depends_on = {
-      {"backbone", fmt::format("{}, {} heads, blocks before {}", info_.backbone_sha256,
-                               info_.backbone_heads, info_.first_trained_block)},
-      {"preprocessing", identity.at("preprocessing")}};
-  bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()),
-                                      model_.trunk(), loader_, depends_on, context_);
-}
-
-std::unique_ptr<ViewSource> Trainer::make_views() {
-  if (bank_) return std::make_unique<BankViews>(*bank_, sampler_, context_.seed, placement_.device);
-  return std::make_unique<FreshViews>(set_.sources(), sources_of(set_.train()), sampler_,
-                                      model_.trunk(), loader_, placement_.trunk_batch(),
-                                      context_.seed);
-}
-
-/// The folder's first files, or the state of the run that is resumed.
+/// The state of the run that is resumed, or a fresh one.
 void Trainer::begin() {
-  if (!options_.resume) {
-    folder_.empty();  // only now is it sure that the new run begins
-    write_file_atomically(folder_.config(), options_.config);
-  }
-  const auto environment = environment_of(placement_, context_);
-  const fs::path run_file = folder_.path() / "run.json";
-  if (options_.resume && fs::exists(run_file)) {
-    const auto json =
-        nlohmann::json::parse(read_text_file(run_file), nullptr, /*allow_exceptions=*/false);
-    for (const auto& [key, value] : environment) {
-      const std::string before = json.is_object() ? json.value(key, value) : value;
-      if (before != value) {
-        context_.log.warning(fmt::format(
-            "the run was begun with {} {}, now {}: it goes on, but not to the same bits", key,
-            before, value));
-      }
-    }
-  } else {
-    write_file_atomically(run_file, nlohmann::json(environment).dump(2) + "\n");
-  }
-  if (set_.skipped().count() > 0) set_.skipped().write(folder_.skipped(), set_.sources());
-
   if (options_.resume) {
     if (auto found = checkpoints_.load(step_.parameters(), step_.optimiser(), context_.log)) {
       state_ = std::move(*found);
@@ -363,38 +275,18 @@ void Trainer::say_plan() const {
                                 human_bytes(set_.cache().bytes())));
 }
 
-/// Labels of the images that a step draws: [B] each, on the device.
-StepBatch Trainer::batch_of(std::int64_t step) const {
-  const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
-  const bool decided = state_.hard.defined();
-  at::Tensor labels = at::empty({batch}, at::kLong), labelled = at::empty({batch}, at::kFloat),
-             hard = decided ? at::empty({batch}, at::kFloat) : at::Tensor();
-  for (std::int64_t i = 0; i < batch; ++i) {
-    const std::size_t drawn = sampler_.draw(static_cast<std::uint32_t>(state_.epoch),
-                                            static_cast<std::uint64_t>(step * batch + i));
-    const Sample& sample = set_.train()[drawn];
-    labels.data_ptr<std::int64_t>()[i] = std::max(sample.label, 0);
-    labelled.data_ptr<float>()[i] = sampler_.is_labelled(drawn) ? 1 : 0;
-    if (decided) hard.data_ptr<float>()[i] = state_.hard.const_data_ptr<std::uint8_t>()[drawn];
-  }
-  const auto there = [&](const at::Tensor& tensor, at::ScalarType type) {
-    return tensor.defined() ? tensor.to(placement_.device, type) : tensor;
-  };
-  return {there(labels, at::kLong), there(labelled, placement_.trained),
-          there(hard, placement_.trained)};
-}
-
 /// The paper's level 2: the most confident of all unlabelled images, by what the model says of
 /// their centre views as the epoch begins. Labelled images keep soft labels.
 void Trainer::decide_hard_labels() {
   const auto labelled = static_cast<std::int64_t>(set_.count(SampleSet::kLabelled));
   const auto unlabelled = static_cast<std::int64_t>(set_.count(SampleSet::kUnlabelled));
   std::vector<at::Tensor> parts;
-  unlabelled_->for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
-    const at::Tensor sharpened =
-        at::softmax(model_.cosines(tokens) / options_.objective.tau_sharp, 1);
-    parts.push_back(prototype_confidence(sharpened, options_.objective.confidence_floor));
-  });
+  material_.tokens(SampleSet::kUnlabelled)
+      .for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
+        const at::Tensor sharpened =
+            at::softmax(model_.cosines(tokens) / options_.objective.tau_sharp, 1);
+        parts.push_back(prototype_confidence(sharpened, options_.objective.confidence_floor));
+      });
   state_.hard = at::zeros({labelled + unlabelled}, at::kByte);
   if (parts.empty()) return;
   const at::Tensor order =
@@ -441,7 +333,8 @@ void Trainer::run_epoch(Progress& progress) {
   if (first < steps)
     views_->start_epoch(static_cast<std::uint32_t>(epoch), static_cast<std::size_t>(first));
   for (std::int64_t step = first; step < steps; ++step) {
-    const LossTerms terms = step_.run(views_->next(), batch_of(step), schedule);
+    const LossTerms terms = step_.run(
+        views_->next(), material_.labels_of(sampler_, epoch, step, state_.hard), schedule);
     sums_ += step_values(terms, info_.old_classes);
     state_.step = step + 1;
     if (step + 1 < steps) after_step(progress);
@@ -479,12 +372,11 @@ void Trainer::finish_epoch(Progress& progress, Clock::time_point start, std::int
 
 void Trainer::evaluate_all() {
   on_unlabelled_ = evaluate_on(SampleSet::kUnlabelled);
-  if (test_->size() > 0) on_test_ = evaluate_on(SampleSet::kTest);
+  if (set_.count(SampleSet::kTest) > 0) on_test_ = evaluate_on(SampleSet::kTest);
 }
 
 Evaluation Trainer::evaluate_on(SampleSet set) {
-  EvaluationTokens& tokens = set == SampleSet::kTest ? *test_ : *unlabelled_;
-  Predictions predictions = predict_all(model_, tokens, context_);
+  Predictions predictions = predict_all(model_, material_.tokens(set), context_);
   const Evaluation evaluation = evaluate(predictions, truths_of(set_.of(set)), info_.old_classes);
   if (set == SampleSet::kUnlabelled) predictions_ = std::move(predictions);
   return evaluation;
@@ -512,8 +404,7 @@ TrainSummary Trainer::run() {
   const auto start = Clock::now();
   begin();
   say_plan();
-  if (bank_ && state_.epoch < options_.schedule.epochs)
-    bank_->prepare(static_cast<std::uint32_t>(state_.epoch));
+  if (state_.epoch < options_.schedule.epochs) material_.prepare_bank(state_.epoch);
   const auto steps = static_cast<std::int64_t>(sampler_.batches_per_epoch());
   {
     const std::int64_t done = state_.epoch * steps + state_.step;
@@ -552,12 +443,66 @@ TrainSummary Trainer::run() {
 
 }  // namespace
 
+CandidateOptions candidate_of(const TrainOptions& options, const Backbone& backbone) {
+  return {.head = {.width = backbone.config.width,
+                   .classes = 1,
+                   .hidden = options.head_hidden,
+                   .projection = options.projection,
+                   .wide_projection = options.wide_projection},
+          .objective = options.objective,
+          .schedule = options.schedule,
+          .sgd = options.sgd};
+}
+
+namespace {
+
+/// From the run's folder, if it was estimated before.
+ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
+                            const Backbone& backbone, const TrainOptions& options,
+                            const Context& context) {
+  if (options.resume && fs::exists(folder.estimate())) {
+    try {
+      return ClassNumber::from_json(nlohmann::json::parse(read_text_file(folder.estimate())));
+    } catch (const nlohmann::json::exception& error) {
+      throw DataError(fmt::format("{}: {}", folder.estimate().string(), error.what()),
+                      "remove it to estimate the number of classes again");
+    }
+  }
+  ClassNumberOptions how = *options.estimate;
+  how.model = candidate_of(options, backbone);
+  const ClassNumber found = estimate_class_number(material, backbone, how, context);
+  write_file_atomically(folder.estimate(), found.to_json().dump(2) + "\n");
+  context.log.info(found.in_words());
+  return found;
+}
+
+}  // namespace
+
 TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
                    const BadImagePolicy& policy, const Context& context) {
   set_compute_threads(context.threads);
   if (options.deterministic) make_deterministic();
-  Trainer trainer(std::move(dataset), backbone, options, policy, context);
-  return trainer.run();
+  check_class_names(dataset.classes);
+  if (options.material.grad_from_block)
+    check_first_trained_block(backbone.config, *options.material.grad_from_block);
+  const bool estimates = !options.k && options.estimate;
+  std::int64_t k = estimates ? 0 : number_of_classes(options, dataset);
+  RunFolder folder(options.out, how_to_open(options));
+  TrainingMaterial material(std::move(dataset), backbone, options.material, folder.path(), policy,
+                            context);
+  std::optional<ClassNumber> estimate;
+  if (estimates) {
+    check_class_number(material.set(), *options.estimate);
+    begin_folder(folder, material, options, context);
+    estimate = class_number_of(folder, material, backbone, options, context);
+    k = estimate->k;
+  }
+  Trainer trainer(folder, material, backbone,
+                  model_info(backbone, material.set().dataset(), k, options), options, context);
+  if (!estimates) begin_folder(folder, material, options, context);
+  TrainSummary summary = trainer.run();
+  summary.estimate = std::move(estimate);
+  return summary;
 }
 
 }  // namespace protogcd

@@ -9,11 +9,12 @@
 #include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/context.h"
 #include "protogcd/data/sample.h"
-#include "protogcd/engine/token_bank.h"
+#include "protogcd/gcd/class_number.h"
 #include "protogcd/gcd/evaluation.h"
 #include "protogcd/gcd/found_classes.h"
 #include "protogcd/gcd/objective.h"
 #include "protogcd/gcd/schedule.h"
+#include "protogcd/gcd/training_material.h"
 #include "protogcd/nn/backbone.h"
 #include "protogcd/nn/sgd.h"
 
@@ -24,32 +25,29 @@ struct TrainOptions {
   std::filesystem::path out;
   bool overwrite = false, resume = false;
 
-  std::optional<std::int64_t> k;  ///< all classes, old and new; nothing: those that the data names
-  std::int64_t batch = 128;       ///< images; each gives two views
+  /// All classes, old and new. Nothing: estimated where `estimate` is set, else those that the data
+  /// names.
+  std::optional<std::int64_t> k;
+  std::optional<ClassNumberOptions> estimate;  ///< its `model` is set by `train`
+  MaterialOptions material;
   ObjectiveOptions objective;
   ScheduleOptions schedule;
   SgdOptions sgd;
   /// Eq. 10 ranks all unlabelled images once an epoch; the released code ranks each batch.
   bool hard_from_whole_set = false;
   std::int64_t head_hidden = 2048, projection = 256, wide_projection = 0;
-  std::optional<std::int64_t> grad_from_block;  ///< the first block trained; nothing: the last one
-  std::filesystem::path prior;                  ///< class,share; empty: uniform
-
-  bool use_bank = false;  ///< views from a token bank; else new crops for every draw
-  BankOptions bank;       ///< its folder, if empty: RUN/bank
-  double borrow = 0;      ///< strength of borrowed differences (engine/borrowed_views.h); 0: none
+  std::filesystem::path prior;  ///< class,share; empty: uniform
 
   std::int64_t eval_every = 5;     ///< epochs between evaluations; the last epoch always has one
   double checkpoint_seconds = 60;  ///< at least so long between checkpoints; 0: after every step
-  std::optional<double> cache_gb;  ///< memory for decoded images and tokens; nothing: half of it
   bool deterministic = false;      ///< on CUDA: the same bits every time, at some cost
-  ReadingOptions reading;
 
   std::string config;  ///< the resolved configuration as TOML, for the record
 };
 
 struct TrainSummary {
   std::int64_t k = 0, k_old = 0;
+  std::optional<ClassNumber> estimate = {};  ///< where K was not given
   std::size_t labelled = 0, unlabelled = 0, test = 0, skipped = 0;
   std::int64_t epochs = 0;
   double seconds = 0;  ///< of this process
@@ -58,12 +56,16 @@ struct TrainSummary {
   std::vector<FoundClass> classes;  ///< and the unlabelled images in them
 };
 
+/// A model of such a run, for an estimate of its number of classes.
+CandidateOptions candidate_of(const TrainOptions& options, const Backbone& backbone);
+
 /// Trains, evaluates, predicts the unlabelled images and writes the run folder. What cannot be read
 /// is left out first, so that no later step fails on it.
 ///
 /// Stopped at any point and resumed, it gives the same model, predictions and metrics (times aside)
 /// as if it had not been stopped: on a CPU with the same threads, on CUDA with `deterministic`.
-/// Asked to stop, it writes a checkpoint and throws InterruptedError, whose hint says how to go on.
+/// A K that was estimated is kept in estimate.json. Asked to stop, it writes a checkpoint and
+/// throws InterruptedError, whose hint says how to go on.
 TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
                    const BadImagePolicy& policy, const Context& context);
 

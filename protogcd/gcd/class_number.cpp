@@ -1,0 +1,426 @@
+#include "protogcd/gcd/class_number.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "protogcd/cluster/semi_supervised_kmeans.h"
+#include "protogcd/cluster/silhouette.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/progress.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kMostGridPoints = 60;
+constexpr std::int64_t kStarts = 3;      // of k-means, for each K
+constexpr double kWidestInterval = 0.3;  // of k
+
+// Set by the tasks in docs/class-number.md.
+constexpr double kApart = 0.2;                 // a silhouette below this says that nothing is apart
+constexpr double kSilhouetteTolerance = 0.02;  // relative: K that score so little less fit as well
+constexpr double kScoreTolerance = 0.003;      // of log protoScore, for every old class
+constexpr double kSureWidth = 0.15;            // of k: an interval up to this wide is called sure
+
+at::Tensor labels_of(const TrainingSet& set) {
+  std::vector<std::int64_t> labels;
+  for (const Sample& sample : set.of(SampleSet::kLabelled)) labels.push_back(sample.label);
+  return at::tensor(at::ArrayRef<std::int64_t>(labels));
+}
+
+/// Each with its neighbours, 1 : 2 : 1, so that one lucky clustering does not decide.
+std::vector<double> smoothed(const std::vector<double>& scores) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double before = scores[i == 0 ? i : i - 1];
+    const double after = scores[std::min(i + 1, scores.size() - 1)];
+    result.push_back((before + 2 * scores[i] + after) / 4);
+  }
+  return result;
+}
+
+/// Trains candidates and remembers what they scored.
+class Estimator {
+ public:
+  Estimator(TrainingMaterial& material, const Backbone& backbone, const ClassNumberOptions& options,
+            const Context& context)
+      : material_(material),
+        backbone_(backbone),
+        options_(options),
+        context_(context),
+        labels_(labels_of(material.set())),
+        k_old_(static_cast<std::int64_t>(material.set().dataset().old_classes)),
+        k_max_(largest_class_number(material.set(), options)) {}
+
+  ClassNumber run();
+  std::vector<ClassNumberPoint> curve(const std::vector<std::int64_t>& ks);
+
+ private:
+  std::int64_t steps_per_epoch() const {
+    return std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(material_.make_sampler(0).batches_per_epoch()));
+  }
+  std::int64_t score_steps() const {
+    return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
+  }
+  Candidate train(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
+                  std::uint64_t seed, Progress& progress);
+  std::vector<double> silhouettes(const std::vector<std::int64_t>& ks);
+  double score(std::int64_t k);
+  ClassNumber by_clusters();
+  ClassNumber by_score();
+  ClassNumber by_algorithm_1();
+  std::int64_t algorithm_1();
+  ClassNumber answer(const ClassNumberPeak& peak) const;
+
+  TrainingMaterial& material_;
+  const Backbone& backbone_;
+  const ClassNumberOptions& options_;
+  const Context& context_;
+  const at::Tensor labels_;
+  const std::int64_t k_old_, k_max_;
+  std::map<std::int64_t, ClassNumberPoint> points_;
+};
+
+Candidate Estimator::train(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
+                           std::uint64_t seed, Progress& progress) {
+  CandidateOptions candidate = options_.model;
+  candidate.head.classes = k;
+  candidate.schedule = schedule;
+  candidate.steps = steps;
+  candidate.seed = context_.seed + seed;
+  return train_candidate(material_, backbone_, candidate, progress, context_);
+}
+
+/// The mean over models with two numbers of prototypes, both more than enough, and all seeds.
+std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
+  const std::int64_t steps = options_.cluster_steps;
+  ScheduleOptions schedule = options_.model.schedule;
+  schedule.epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
+  schedule.ramp_epochs = std::max<std::int64_t>(schedule.epochs / 2, 1);
+  const std::vector<std::int64_t> prototypes = {std::min(2 * k_old_ + 10, k_max_), k_max_};
+  Progress progress("estimate", static_cast<std::uint64_t>(2 * options_.seeds * steps), "steps",
+                    context_.progress());
+  std::vector<double> sums(ks.size(), 0);
+  for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
+    for (const std::int64_t k : prototypes) {
+      const Candidate candidate =
+          train(k, steps, schedule, static_cast<std::uint64_t>(seed), progress);
+      const auto curve = silhouette_curve(candidate, labels_, ks, context_.seed, context_);
+      for (std::size_t i = 0; i < ks.size(); ++i) sums[i] += curve[i];
+    }
+  }
+  for (double& sum : sums) sum /= static_cast<double>(2 * options_.seeds);
+  for (std::size_t i = 0; i < ks.size(); ++i) {
+    points_.try_emplace(ks[i], ClassNumberPoint{ks[i], kNaN, kNaN, kNaN, kNaN});
+    points_[ks[i]].silhouette = sums[i];
+  }
+  return sums;
+}
+
+/// log protoScore of K, the mean over the seeds; every K is trained once.
+double Estimator::score(std::int64_t k) {
+  ClassNumberPoint& point =
+      points_.try_emplace(k, ClassNumberPoint{k, kNaN, kNaN, kNaN, kNaN}).first->second;
+  if (!std::isnan(point.log_score)) return point.log_score;
+  Progress progress(fmt::format("try K = {}", k),
+                    static_cast<std::uint64_t>(options_.seeds * score_steps()), "steps",
+                    context_.progress());
+  point.accuracy = point.log_centroids = point.log_score = 0;
+  const auto count = static_cast<double>(options_.seeds);
+  for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
+    const PrototypeScore found = prototype_score(train(k, score_steps(), options_.model.schedule,
+                                                       static_cast<std::uint64_t>(seed), progress),
+                                                 labels_, k_old_);
+    point.accuracy += found.accuracy / count;
+    point.log_centroids += found.log_centroids / count;
+    point.log_score += found.log_score() / count;
+  }
+  return point.log_score;
+}
+
+ClassNumber Estimator::answer(const ClassNumberPeak& peak) const {
+  const double width = static_cast<double>(peak.high - peak.low) / static_cast<double>(peak.k);
+  ClassNumber result{.k = peak.k,
+                     .k_old = k_old_,
+                     .low = peak.low,
+                     .high = peak.high,
+                     .sureness = peak.is_flat          ? Sureness::kUnsure
+                                 : width <= kSureWidth ? Sureness::kSure
+                                                       : Sureness::kFairly};
+  for (const auto& [k, point] : points_) result.curve.push_back(point);
+  return result;
+}
+
+ClassNumber Estimator::by_clusters() {
+  const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
+  const std::vector<double> scores = smoothed(silhouettes(ks));
+  const double best = *std::ranges::max_element(scores);
+  if (best < kApart) {
+    context_.log.info(
+        fmt::format("the best silhouette is {:.2f}, at any number of clusters: classes are not "
+                    "apart enough to count clusters; searching the Prototype Score",
+                    best));
+    return by_score();
+  }
+  ClassNumber result = answer(find_peak(ks, scores, kSilhouetteTolerance * best));
+  result.by_silhouette = true;
+  return result;
+}
+
+/// A coarse grid, then halfway to the neighbours of the best until they are near.
+ClassNumber Estimator::by_score() {
+  constexpr std::int64_t kCoarse = 8;
+  for (std::int64_t i = 0; i <= kCoarse; ++i) {
+    const double share = static_cast<double>(i) / kCoarse;
+    score(std::lround(static_cast<double>(k_old_) *
+                      std::pow(static_cast<double>(k_max_) / static_cast<double>(k_old_), share)));
+  }
+  for (;;) {
+    std::vector<std::int64_t> ks;
+    for (const auto& [k, point] : points_)
+      if (!std::isnan(point.log_score)) ks.push_back(k);
+    const auto best =
+        std::ranges::max_element(ks, {}, [&](std::int64_t k) { return points_.at(k).log_score; });
+    const std::int64_t near =
+        std::max<std::int64_t>(1, std::lround(0.04 * static_cast<double>(*best)));
+    std::vector<std::int64_t> next;
+    if (best != ks.begin() && *best - *(best - 1) > near) next.push_back((*best + *(best - 1)) / 2);
+    if (best + 1 != ks.end() && *(best + 1) - *best > near)
+      next.push_back((*best + *(best + 1)) / 2);
+    if (next.empty()) {
+      std::vector<double> scores;
+      for (const std::int64_t k : ks) scores.push_back(points_.at(k).log_score);
+      return answer(find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_)));
+    }
+    for (const std::int64_t k : next) score(k);
+  }
+}
+
+ClassNumber Estimator::by_algorithm_1() {
+  const std::int64_t k = k_old_ + search_new_classes(k_max_ - k_old_, [&](std::int64_t k_new) {
+                           return score(k_old_ + k_new);
+                         });
+  std::vector<std::int64_t> ks;
+  std::vector<double> scores;
+  for (const auto& [tried, point] : points_) {
+    ks.push_back(tried);
+    scores.push_back(point.log_score);
+  }
+  ClassNumberPeak peak = find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_));
+  peak.is_flat |= peak.k != k;  // the search passed by a better number
+  peak.low = std::min(peak.low, k);
+  peak.high = std::max(peak.high, k);
+  peak.k = k;
+  return answer(peak);
+}
+
+ClassNumber Estimator::run() {
+  const auto start = std::chrono::steady_clock::now();
+  check_class_number(material_.set(), options_);
+  ClassNumber result = options_.rule == ClassNumberRule::kPaper ? by_algorithm_1() : by_clusters();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& ks) {
+  check_class_number(material_.set(), options_);
+  silhouettes(ks);
+  std::vector<ClassNumberPoint> result;
+  for (const std::int64_t k : ks) {
+    score(k);
+    result.push_back(points_.at(k));
+  }
+  return result;
+}
+
+nlohmann::json number_or_null(double value) {
+  return std::isnan(value) ? nlohmann::json() : nlohmann::json(value);
+}
+
+/// Minus infinity, which JSON does not have, stands as text.
+nlohmann::json logarithm(double value) {
+  return std::isinf(value) ? nlohmann::json("-inf") : number_or_null(value);
+}
+
+double number_of(const nlohmann::json& json) {
+  if (json.is_string()) return -std::numeric_limits<double>::infinity();
+  return json.is_null() ? kNaN : json.get<double>();
+}
+
+constexpr const char* kSurenessWords[] = {"sure", "fairly sure", "unsure"};
+
+}  // namespace
+
+std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
+  const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
+  if (options.k_max) return *options.k_max;
+  const auto images = static_cast<std::int64_t>(set.train().size());
+  return std::max(old, std::min(3 * old + 20, images / 5));
+}
+
+void check_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
+  const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
+  const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
+  if (set.count(SampleSet::kLabelled) == 0) {
+    throw DataError(
+        "the number of classes is estimated with the help of labelled images, and "
+        "there are none",
+        "name the number with --k");
+  }
+  if (unlabelled == 0)
+    throw DataError("no unlabelled images: there are no new classes to be counted in them");
+  std::vector<bool> has_image(static_cast<std::size_t>(old));
+  for (const Sample& sample : set.of(SampleSet::kLabelled))
+    has_image[static_cast<std::size_t>(sample.label)] = true;
+  if (const auto none = std::ranges::find(has_image, false); none != has_image.end()) {
+    throw DataError(
+        fmt::format("class '{}' has no readable labelled image",
+                    set.dataset().classes[static_cast<std::size_t>(none - has_image.begin())]));
+  }
+  const std::int64_t k_max = largest_class_number(set, options);
+  if (k_max < old) {
+    throw UsageError(
+        fmt::format("--k-max: {} is less than the {} classes of the labelled images "
+                    "(K counts old and new)",
+                    k_max, old));
+  }
+  if (k_max < 2 || k_max - old > unlabelled) {
+    throw UsageError(
+        fmt::format("--k-max: {} classes cannot be told apart in {} images, {} of "
+                    "them unlabelled",
+                    k_max, set.train().size(), unlabelled));
+  }
+}
+
+ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
+                                  const ClassNumberOptions& options, const Context& context) {
+  return Estimator(material, backbone, options, context).run();
+}
+
+std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
+                                                 const Backbone& backbone,
+                                                 const ClassNumberOptions& options,
+                                                 const std::vector<std::int64_t>& ks,
+                                                 const Context& context) {
+  return Estimator(material, backbone, options, context).curve(ks);
+}
+
+std::int64_t search_new_classes(std::int64_t most_new,
+                                const std::function<double(std::int64_t)>& score) {
+  std::int64_t low = 0, high = most_new;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (score(middle) < score(middle + 1)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high) {
+  const std::int64_t step = (high - low) / kMostGridPoints + 1;
+  std::vector<std::int64_t> ks;
+  for (std::int64_t k = low; k <= high; k += step) ks.push_back(k);
+  return ks;
+}
+
+ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector<double>& scores,
+                          double tolerance) {
+  std::vector<std::size_t> order(ks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return scores[i]; });
+  ClassNumberPeak peak{.k = ks[order[0]], .low = ks[order[0]], .high = ks[order[0]]};
+  const auto widest = static_cast<std::int64_t>(kWidestInterval * static_cast<double>(peak.k));
+  for (const std::size_t i : order) {
+    if (!(scores[i] >= scores[order[0]] - tolerance)) break;
+    const std::int64_t low = std::min(peak.low, ks[i]), high = std::max(peak.high, ks[i]);
+    if (high - low > widest) {
+      peak.is_flat = true;
+      continue;
+    }
+    peak.low = low;
+    peak.high = high;
+  }
+  return peak;
+}
+
+std::vector<double> silhouette_curve(const Candidate& candidate, const at::Tensor& labels,
+                                     const std::vector<std::int64_t>& ks, std::uint64_t seed,
+                                     const Context& context) {
+  const at::Tensor features = at::cat({candidate.labelled, candidate.unlabelled});
+  const Points points(features, "features");
+  const Silhouette silhouette(features);
+  const at::Tensor known =
+      at::cat({labels, at::full({candidate.unlabelled.size(0)}, -1, at::kLong)});
+  std::vector<double> curve;
+  for (const std::int64_t k : ks) {
+    const Clustering clusters = semi_supervised_kmeans(
+        points, known, {.k = k, .starts = kStarts, .seed = seed, .interrupt = context.interrupt});
+    curve.push_back(silhouette(clusters.labels));
+  }
+  return curve;
+}
+
+nlohmann::json ClassNumber::to_json() const {
+  nlohmann::json points = nlohmann::json::array();
+  for (const ClassNumberPoint& point : curve) {
+    points.push_back({{"k", point.k},
+                      {"silhouette", number_or_null(point.silhouette)},
+                      {"acc_score", number_or_null(point.accuracy)},
+                      {"log_centr_score", logarithm(point.log_centroids)},
+                      {"log_proto_score", logarithm(point.log_score)}});
+  }
+  return {{"k", k},
+          {"k_old", k_old},
+          {"k_new", k - k_old},
+          {"interval", {low, high}},
+          {"sure", kSurenessWords[static_cast<int>(sureness)]},
+          {"by", by_silhouette ? "silhouette" : "prototype score"},
+          {"curve", points},
+          {"seconds", seconds}};
+}
+
+ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
+  ClassNumber result{.k = json.at("k"),
+                     .k_old = json.at("k_old"),
+                     .low = json.at("interval").at(0),
+                     .high = json.at("interval").at(1)};
+  const auto word = std::ranges::find(kSurenessWords, json.at("sure").get<std::string>());
+  result.sureness = static_cast<Sureness>(word - std::begin(kSurenessWords));
+  result.by_silhouette = json.at("by") == "silhouette";
+  for (const auto& point : json.at("curve")) {
+    result.curve.push_back(
+        {point.at("k"), number_of(point.at("silhouette")), number_of(point.at("acc_score")),
+         number_of(point.at("log_centr_score")), number_of(point.at("log_proto_score"))});
+  }
+  result.seconds = json.at("seconds");
+  return result;
+}
+
+std::string ClassNumber::in_words() const {
+  const std::string range = low == high ? fmt::format("no other number fits nearly as well")
+                                        : fmt::format("{} to {} fit about as well", low, high);
+  const char* how = sureness == Sureness::kSure     ? "This is fairly certain"
+                    : sureness == Sureness::kFairly ? "This is likely, not certain"
+                                                    : "This is a guess";
+  const char* why =
+      by_silhouette ? "the images fall into clusters that are most distinct at this number"
+                    : "classes overlap too much to count clusters; old classes keep their images, "
+                      "and theirs alone, best at this number";
+  return fmt::format("about {} classes: the {} old ones and {} new. {}: {} ({}). Estimated in {}.",
+                     k, k_old, k - k_old, how, range, why, human_seconds(seconds));
+}
+
+}  // namespace protogcd

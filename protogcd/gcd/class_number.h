@@ -1,0 +1,100 @@
+// How many classes are there? (paper, section IV; docs/class-number.md says which rule does what.)
+//
+//   kClusters  Two models with more prototypes than there can be classes are trained; their
+//              features are clustered for every K, and K is where the mean silhouette is highest.
+//              Where even the best is low, classes are not apart from each other, and the
+//              Prototype Score is searched instead.
+//   kPaper     Algorithm 1: a binary search for the highest Prototype Score, as published.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protogcd/gcd/candidate.h"
+#include "protogcd/gcd/prototype_score.h"
+
+namespace protogcd {
+
+enum class ClassNumberRule { kClusters, kPaper };
+
+struct ClassNumberOptions {
+  ClassNumberRule rule = ClassNumberRule::kClusters;
+  std::optional<std::int64_t> k_max = {};  ///< nothing: 3 K_old + 20, at most a fifth of the images
+  std::int64_t epochs = 3;                 ///< of a candidate of the Prototype Score, and
+  std::int64_t min_steps = 350;            ///< never fewer steps than these
+  std::int64_t cluster_steps = 600;        ///< of a model whose features are clustered
+  std::int64_t seeds = 1;                  ///< repetitions, which narrow the noise
+  CandidateOptions model = {};             ///< of a full run; what a candidate needs is set here
+};
+
+/// What is known about one K; NaN where it was not looked at.
+struct ClassNumberPoint {
+  std::int64_t k = 0;
+  double silhouette = 0;                                  ///< mean over the models
+  double accuracy = 0, log_centroids = 0, log_score = 0;  ///< Prototype Score
+};
+
+enum class Sureness { kSure, kFairly, kUnsure };
+
+struct ClassNumber {
+  std::int64_t k = 0, k_old = 0;
+  std::int64_t low = 0, high = 0;  ///< other numbers that fit about as well
+  Sureness sureness = Sureness::kUnsure;
+  bool by_silhouette = false;  ///< else by the Prototype Score
+  std::vector<ClassNumberPoint> curve = {};
+  double seconds = 0;
+
+  /// `k`, `k_new`, `interval`, `curve`, `seconds`, ...
+  nlohmann::json to_json() const;
+  static ClassNumber from_json(const nlohmann::json& json);
+  /// For people: what was found, and how sure that is.
+  std::string in_words() const;
+};
+
+/// UsageError or DataError where there is nothing to estimate from: no labelled or no unlabelled
+/// images, or a k_max below the old classes or above what the images can tell.
+void check_class_number(const TrainingSet& set, const ClassNumberOptions& options);
+std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options);
+
+ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
+                                  const ClassNumberOptions& options, const Context& context);
+
+/// All numbers in `ks`, each with every score.
+std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
+                                                 const Backbone& backbone,
+                                                 const ClassNumberOptions& options,
+                                                 const std::vector<std::int64_t>& ks,
+                                                 const Context& context);
+
+// The parts, for tests and for other searches.
+
+/// Algorithm 1: the number of new classes in 0 .. most_new with the highest score, if the score
+/// rises and then falls. Equal scores (two of minus infinity too) move the search to the left.
+std::int64_t search_new_classes(std::int64_t most_new,
+                                const std::function<double(std::int64_t)>& score);
+
+/// The numbers from low to high that are looked at: all, or evenly spread ones where they are many.
+std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high);
+
+/// The best of some numbers, and those that score about as well.
+struct ClassNumberPeak {
+  std::int64_t k = 0, low = 0, high = 0;
+  bool is_flat = false;  ///< more numbers score about as well than the interval was let grow to
+};
+
+/// `tolerance`: how far below the best score is about as well. The interval is at most 30% of k
+/// wide. Of equal scores the lowest number counts.
+ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector<double>& scores,
+                          double tolerance);
+
+/// Mean silhouette of semi-supervised k-means of a candidate's features, for each number of
+/// clusters. labels [N_l] int64.
+std::vector<double> silhouette_curve(const Candidate& candidate, const at::Tensor& labels,
+                                     const std::vector<std::int64_t>& ks, std::uint64_t seed,
+                                     const Context& context);
+
+}  // namespace protogcd

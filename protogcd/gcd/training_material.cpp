@@ -1,0 +1,140 @@
+#include "protogcd/gcd/training_material.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/engine/bank_views.h"
+#include "protogcd/engine/borrowed_views.h"
+
+namespace protogcd {
+
+namespace fs = std::filesystem;
+
+TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
+                                   const MaterialOptions& options, const fs::path& folder,
+                                   const BadImagePolicy& policy, const Context& context)
+    : backbone_(backbone),
+      options_(options),
+      context_(context),
+      placement_(place(context)),
+      first_trained_block_(options.grad_from_block.value_or(backbone.config.depth - 1)),
+      loader_(loader_options(backbone.preprocessing, options.reading, placement_.trunk_batch(),
+                             context.threads, placement_.device)),
+      cache_bytes_(cache_bytes()),
+      set_(std::move(dataset), loader_, cache_bytes_ / 2, policy, context),
+      trunk_(std::make_shared<const Trunk>(backbone.vit, placement_.frozen, placement_.device,
+                                           first_trained_block_)),
+      bank_plan_(plan_of_bank(folder)) {
+  if (set_.train().empty()) throw DataError("no readable images to train on");
+  loader_.cache = &set_.cache();
+  const std::uint64_t bank_bytes =
+      bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
+  const std::uint64_t free = placement_.device.is_cuda() ? free_memory(placement_.device) : 0;
+  const std::uint64_t tokens_bytes =
+      placement_.device.is_cuda() ? (free - std::min(free, bank_bytes)) / 3 : cache_bytes_ / 2;
+  const std::size_t all = set_.train().size() + set_.count(SampleSet::kTest);
+  for (const SampleSet set : {SampleSet::kLabelled, SampleSet::kUnlabelled, SampleSet::kTest}) {
+    const double share = static_cast<double>(set_.count(set)) / static_cast<double>(all);
+    tokens_.try_emplace(
+        set,
+        EvaluationTokens(set_.sources(), sources_of(set_.of(set)), *trunk_, loader_,
+                         static_cast<std::uint64_t>(share * static_cast<double>(tokens_bytes))));
+  }
+  if (bank_plan_) make_bank();
+}
+
+std::uint64_t TrainingMaterial::cache_bytes() const {
+  if (options_.cache_gb) return static_cast<std::uint64_t>(*options_.cache_gb * 1e9);
+  return free_memory(at::kCPU) / 2;
+}
+
+std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) const {
+  if (!options_.use_bank) return std::nullopt;
+  BankOptions bank = options_.bank;
+  if (bank.folder.empty()) bank.folder = folder / "bank";
+  const BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
+                          .tokens = backbone_.config.token_count(backbone_.preprocessing.size),
+                          .width = backbone_.config.width,
+                          .type = placement_.frozen,
+                          .with_class_token = first_trained_block_ + 1 == backbone_.config.depth};
+  return plan_bank(bank, layout, placement_.device);
+}
+
+/// The tokens are computed when the first epoch begins: stopped before, the run can go on.
+void TrainingMaterial::make_bank() {
+  const BankPlan& plan = *bank_plan_;
+  if (plan.layout.views < plan.views_asked) {
+    context_.log.warning(fmt::format(
+        "--bank-max: {} views instead of {}, {}", plan.layout.views, plan.views_asked,
+        plan.exceeds_limit
+            ? fmt::format("the least there can be; they take {}", human_bytes(plan.layout.bytes()))
+            : "as more do not fit"));
+  }
+  const std::map<std::string, std::string> depends_on = {
+      {"backbone", fmt::format("{}, {} heads, blocks before {}", backbone_sha256(backbone_.file),
+                               backbone_.config.heads, first_trained_block_)},
+      {"preprocessing", preprocessing()}};
+  bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
+                                      loader_, depends_on, context_);
+}
+
+void TrainingMaterial::prepare_bank(std::int64_t epoch) {
+  if (bank_) bank_->prepare(static_cast<std::uint32_t>(epoch));
+}
+
+Sampler TrainingMaterial::make_sampler(std::uint64_t seed) const {
+  return {set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled), seed,
+          static_cast<std::size_t>(options_.batch)};
+}
+
+std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
+                                                         std::uint64_t seed) const {
+  std::unique_ptr<ViewSource> views;
+  if (bank_) {
+    views = std::make_unique<BankViews>(*bank_, sampler, seed, placement_.device);
+  } else {
+    views = std::make_unique<FreshViews>(set_.sources(), sources_of(set_.train()), sampler, *trunk_,
+                                         loader_, placement_.trunk_batch(), seed);
+  }
+  if (options_.borrow == 0) return views;
+  return std::make_unique<BorrowedViews>(std::move(views), sampler, options_.borrow,
+                                         backbone_.config.epsilon, seed, placement_.device);
+}
+
+StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch, std::int64_t step,
+                                      const at::Tensor& hard_of_all) const {
+  const auto batch = static_cast<std::int64_t>(sampler.batch_size());
+  const bool decided = hard_of_all.defined();
+  at::Tensor labels = at::empty({batch}, at::kLong), labelled = at::empty({batch}, at::kFloat),
+             hard = decided ? at::empty({batch}, at::kFloat) : at::Tensor();
+  for (std::int64_t i = 0; i < batch; ++i) {
+    const std::size_t drawn = sampler.draw(static_cast<std::uint32_t>(epoch),
+                                           static_cast<std::uint64_t>(step * batch + i));
+    const Sample& sample = set_.train()[drawn];
+    labels.data_ptr<std::int64_t>()[i] = std::max(sample.label, 0);
+    labelled.data_ptr<float>()[i] = sampler.is_labelled(drawn) ? 1 : 0;
+    if (decided) hard.data_ptr<float>()[i] = hard_of_all.const_data_ptr<std::uint8_t>()[drawn];
+  }
+  const auto there = [&](const at::Tensor& tensor, at::ScalarType type) {
+    return tensor.defined() ? tensor.to(placement_.device, type) : tensor;
+  };
+  return {there(labels, at::kLong), there(labelled, placement_.trained),
+          there(hard, placement_.trained)};
+}
+
+EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {
+  return tokens_.at(set);
+}
+
+std::string TrainingMaterial::preprocessing() const {
+  const Preprocessing& pixels = backbone_.preprocessing;
+  return fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
+                     fmt::join(pixels.mean, " "), fmt::join(pixels.deviation, " "),
+                     options_.reading.apply_orientation, options_.reading.fast_decode);
+}
+
+}  // namespace protogcd
