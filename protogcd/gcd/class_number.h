@@ -26,7 +26,7 @@ struct ClassNumberOptions {
   std::optional<std::int64_t> k_max = {};  ///< nothing: 3 K_old + 20, at most a fifth of the images
   std::int64_t epochs = 3;                 ///< of a candidate of the Prototype Score, and
   std::int64_t min_steps = 350;            ///< never fewer steps than these
-  std::int64_t cluster_steps = 600;        ///< of a model whose features are clustered
+  std::int64_t cluster_steps = 450;        ///< of a model whose features are clustered
   std::int64_t seeds = 1;                  ///< repetitions, which narrow the noise
   CandidateOptions model = {};             ///< of a full run; what a candidate needs is set here
 };

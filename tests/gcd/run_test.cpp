@@ -187,7 +187,7 @@ TEST(Run, WrongNumbersOfClassesAreNamed) {
   const auto result = run_protogcd(work.train("run", {"--k", "9"}));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors, AllOf(HasSubstr("--k: 9"), HasSubstr("10 classes")));
-  const auto unknown = run_protogcd({"discover", "--labelled", work.folder / "demo/labelled",
+  const auto unknown = run_protogcd({"train", "--labelled", work.folder / "demo/labelled",
                                      "--unlabelled", work.folder / "demo/unlabelled", "--backbone",
                                      work.folder / "tiny.safetensors", "--out", work.folder / "x"});
   EXPECT_EQ(unknown.exit_code, 2);
