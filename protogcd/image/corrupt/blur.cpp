@@ -1,6 +1,7 @@
 // Blur: out of focus, through frosted glass, of a moving camera, of one that moves forwards.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "protogcd/image/corrupt/float_image.h"
 #include "protogcd/image/corrupt/methods.h"
@@ -8,19 +9,20 @@
 namespace protogcd::corruption {
 namespace {
 
-/// Exchanges every pixel with one at most `reach` away.
-void shuffle_locally(FloatImage& image, int reach, RandomStream& random) {
-  for (int y = image.height - 1; y >= 0; --y) {
-    for (int x = image.width - 1; x >= 0; --x) {
+/// Every pixel takes the colour of one at most `reach` away.
+FloatImage shuffled_locally(const FloatImage& image, int reach, RandomStream& random) {
+  FloatImage result(image.size(), image.channels);
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x) {
       // From -reach to reach - 1, as in the published sets.
       const int dx = static_cast<int>(random.between(-reach, reach - 1));
       const int dy = static_cast<int>(random.between(-reach, reach - 1));
-      const int other_x = std::clamp(x + dx, 0, image.width - 1);
-      const int other_y = std::clamp(y + dy, 0, image.height - 1);
-      float* pixel = image.at(x, y);
-      std::swap_ranges(pixel, pixel + image.channels, image.at(other_x, other_y));
+      const float* other =
+          image.at(std::clamp(x + dx, 0, image.width - 1), std::clamp(y + dy, 0, image.height - 1));
+      std::copy_n(other, image.channels, result.at(x, y));
     }
   }
+  return result;
 }
 
 /// A disk whose edge is softened by a small Gaussian. Weights sum to 1.
@@ -70,7 +72,7 @@ Image glass_blur(const Image& image, int severity, RandomStream& random) {
       {{{.7, 1, 2}, {.9, 2, 1}, {1, 2, 3}, {1.1, 3, 2}, {1.5, 4, 2}}}};
   const auto [deviation, reach, passes] = kGlasses.at(image.size(), severity);
   FloatImage result = gaussian_blur(to_float(image), deviation);
-  for (int pass = 0; pass < passes; ++pass) shuffle_locally(result, reach, random);
+  for (int pass = 0; pass < passes; ++pass) result = shuffled_locally(result, reach, random);
   return to_bytes(gaussian_blur(result, deviation));
 }
 

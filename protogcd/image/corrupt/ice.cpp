@@ -28,7 +28,7 @@ class CrystalPen {
     if (generations == 0 || needle.length < 3) return;
     // Ice crystals have sixfold symmetry: branches leave at 60 degrees.
     constexpr double kBranchAngle = std::numbers::pi / 3;
-    const double spacing = std::max(2.0, needle.length / 12);
+    const double spacing = std::max(3.0, needle.length / 10);
     for (double along = spacing; along < needle.length; along += spacing) {
       const double rest = 1 - along / needle.length;
       for (const double side : {-kBranchAngle, kBranchAngle}) {
@@ -36,7 +36,7 @@ class CrystalPen {
                    .y = needle.y + along * std::sin(needle.angle),
                    .angle = needle.angle + side + random_.uniform(-0.08, 0.08),
                    .length = needle.length * rest * random_.uniform(0.2, 0.6),
-                   .light = needle.light * static_cast<float>(random_.uniform(0.6, 0.95))},
+                   .light = needle.light * static_cast<float>(random_.uniform(0.75, 1))},
                   generations - 1);
       }
     }
@@ -72,7 +72,7 @@ class CrystalPen {
 };
 
 FloatImage draw_crystals(ImageSize size, RandomStream& random) {
-  constexpr int kFerns = 14;
+  constexpr int kFerns = 20;
   constexpr int kGenerations = 3;
   FloatImage crystals(size, 1);
   CrystalPen pen(crystals, random);
@@ -97,8 +97,8 @@ FloatImage draw_pane(ImageSize size, RandomStream& random) {
   const FloatImage glow = gaussian_blur(crystals, 1.5);
   FloatImage pane(size, 3);
   for (std::size_t i = 0; i < film.values.size(); ++i) {
-    const float ice = 0.1f + 0.35f * film.values[i] + 0.5f * glow.values[i] +
-                      0.5f * crystals.values[i] * film.values[i];
+    const float crystal = 1.1f * glow.values[i] + 0.7f * crystals.values[i];
+    const float ice = 0.1f + 0.25f * film.values[i] + (0.3f + 0.7f * film.values[i]) * crystal;
     for (std::size_t c = 0; c < 3; ++c) pane.values[3 * i + c] = std::min(1.0f, ice * kTint[c]);
   }
   return pane;

@@ -32,8 +32,6 @@ class PlasmaMap {
       }
       amplitude /= decay * decay;
     }
-    const auto [lowest, highest] = std::ranges::minmax(values_);
-    for (float& value : values_) value = (value - lowest) / (highest - lowest);
   }
 
  private:
@@ -51,6 +49,12 @@ class PlasmaMap {
   std::vector<float> values_;
 };
 
+void stretch_to_unit_range(std::vector<float>& values) {
+  const auto [lowest, highest] = std::ranges::minmax(values);
+  const float range = highest - lowest;
+  for (float& value : values) value = range > 0 ? (value - lowest) / range : 1.0f;
+}
+
 }  // namespace
 
 FloatImage plasma(ImageSize size, double decay, RandomStream& random) {
@@ -65,6 +69,7 @@ FloatImage plasma(ImageSize size, double decay, RandomStream& random) {
       *result.at(x, y) = map.at(static_cast<unsigned>(x), static_cast<unsigned>(y));
     }
   }
+  stretch_to_unit_range(result.values);
   return result;
 }
 
