@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -21,7 +23,7 @@ namespace {
 
 using namespace protogcd::testing;
 using ::testing::AllOf;
-using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr ImageSize kCifarSize{32, 32}, kPhotoSize{224, 168};
@@ -87,6 +89,25 @@ Image corrupted(const Image& image, const Corruption& corruption, int severity,
   return corrupt(image, corruption, severity, random);
 }
 
+Image flat_image(ImageSize size, std::uint8_t value) {
+  Image image(size.width, size.height);
+  std::ranges::fill(image.pixels, value);
+  return image;
+}
+
+double mean_of(const Image& image) {
+  double sum = 0;
+  for (const auto value : image.pixels) sum += value;
+  return sum / static_cast<double>(image.pixels.size());
+}
+
+double deviation_of(const Image& image) {
+  const double mean = mean_of(image);
+  double sum = 0;
+  for (const auto value : image.pixels) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / static_cast<double>(image.pixels.size()));
+}
+
 double mean_difference(const Image& a, const Image& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.pixels.size(); ++i) sum += std::abs(a.pixels[i] - b.pixels[i]);
@@ -139,6 +160,19 @@ double harm(const Corruption& corruption, ImageSize size, int severity) {
   return sum / kSeeds;
 }
 
+/// Severities that hit harder than the one before, by the published constants.
+std::vector<int> growing_severities(const Corruption& corruption, bool is_small) {
+  // Between the others only the blur grows, which hides some of what the glass displaces.
+  if (corruption.name == "glass_blur") {
+    return is_small ? std::vector{4} : std::vector{3, 4, 5};
+  }
+  // From 3 to 4 the trail gets longer where it has long faded away.
+  if (corruption.name == "motion_blur" && is_small) return {2, 3, 5};
+  // Severities 1 and 2 bend the whole picture, 3 to 5 small parts of it.
+  if (corruption.name == "elastic_transform" && !is_small) return {2, 4, 5};
+  return {2, 3, 4, 5};
+}
+
 class EveryCorruption : public ::testing::TestWithParam<Corruption> {};
 
 INSTANTIATE_TEST_SUITE_P(All, EveryCorruption, ::testing::ValuesIn(corruptions()),
@@ -146,10 +180,225 @@ INSTANTIATE_TEST_SUITE_P(All, EveryCorruption, ::testing::ValuesIn(corruptions()
 
 TEST_P(EveryCorruption, GrowsWithSeverity) {
   for (const ImageSize size : {kCifarSize, kPhotoSize}) {
-    for (int severity = 1; severity <= 5; ++severity) {
-      printf("%s %d %d %.4f\n", std::string(GetParam().name).c_str(), size.width, severity, harm(GetParam(), size, severity));
+    std::array<double, kCorruptionSeverities + 1> harms{};
+    for (int severity = 1; severity <= kCorruptionSeverities; ++severity) {
+      harms[severity] = harm(GetParam(), size, severity);
+    }
+    EXPECT_GT(harms[1], 0);
+    EXPECT_GT(harms[5], harms[1]);
+    for (const int severity : growing_severities(GetParam(), size == kCifarSize)) {
+      EXPECT_GT(harms[severity], harms[severity - 1])
+          << "severity " << severity << ", width " << size.width;
     }
   }
+}
+
+TEST_P(EveryCorruption, DependsOnTheStreamAlone) {
+  const Image clean = landscape(kCifarSize);
+  for (int severity = 1; severity <= kCorruptionSeverities; ++severity) {
+    const Image first = corrupted(clean, GetParam(), severity, 1);
+    EXPECT_TRUE(first == corrupted(clean, GetParam(), severity, 1)) << severity;
+    EXPECT_EQ(first != corrupted(clean, GetParam(), severity, 2), GetParam().is_random) << severity;
+  }
+}
+
+TEST_P(EveryCorruption, KeepsTheSizeOfImagesOfAnyShape) {
+  for (const ImageSize size : {ImageSize{1, 1}, ImageSize{3, 3}, ImageSize{8, 8}, ImageSize{1, 90},
+                               ImageSize{90, 2}, ImageSize{65, 600}}) {
+    const Image clean = random_image(size.width, size.height, 5);
+    for (int severity = 1; severity <= kCorruptionSeverities; ++severity) {
+      const Image result = corrupted(clean, GetParam(), severity, 1);
+      EXPECT_EQ(result.size(), size);
+      EXPECT_EQ(result.pixels.size(), clean.pixels.size());
+      EXPECT_TRUE(result == corrupted(clean, GetParam(), severity, 1));
+    }
+  }
+}
+
+TEST_P(EveryCorruption, CutsOffInsteadOfWrappingAround) {
+  const Image white = flat_image(kCifarSize, 255);
+  const double mean = mean_of(corrupted(white, GetParam(), 5, 1));
+  // Noise pulls some values down; a wrap would send half of them to the other end.
+  EXPECT_GT(mean, GetParam().name == "fog" ? 100 : 200);
+}
+
+TEST(Corruption, AllButNoiseAndBluishIceKeepGreyImagesGrey) {
+  for (const Corruption& corruption : corruptions()) {
+    if (corruption.name == "frost" || corruption.name.ends_with("_noise")) continue;
+    for (const ImageSize size : {kCifarSize, kPhotoSize}) {
+      const Image result = corrupted(grey_ramp(size), corruption, 5, 1);
+      for (std::size_t i = 0; i < result.pixels.size(); i += 3) {
+        ASSERT_EQ(result.pixels[i], result.pixels[i + 1]) << corruption.name;
+        ASSERT_EQ(result.pixels[i], result.pixels[i + 2]) << corruption.name;
+      }
+    }
+  }
+}
+
+TEST(Corruption, WhatMovesOrMixesPixelsLeavesAFlatImageAsItIs) {
+  for (const char* name : {"defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "contrast",
+                           "elastic_transform", "pixelate"}) {
+    for (const ImageSize size : {kCifarSize, kPhotoSize}) {
+      const Image flat = flat_image(size, 77);
+      for (int severity = 1; severity <= kCorruptionSeverities; ++severity) {
+        EXPECT_TRUE(corrupted(flat, find_corruption(name), severity, 1) == flat)
+            << name << " " << severity;
+      }
+    }
+  }
+}
+
+TEST(Corruption, NoiseHasThePublishedSpread) {
+  const Image grey = flat_image(kPhotoSize, 128);
+  EXPECT_NEAR(deviation_of(corrupted(grey, find_corruption("gaussian_noise"), 1, 1)), 0.08 * 255,
+              0.3);
+  // Photons of 128/255 of white, of which there are 60: their count's variance is its mean.
+  const double photons = 60 * 128 / 255.0;
+  const Image shot = corrupted(grey, find_corruption("shot_noise"), 1, 1);
+  EXPECT_NEAR(deviation_of(shot), 128 / std::sqrt(photons), 0.4);
+  EXPECT_NEAR(mean_of(shot), 128, 0.4);
+}
+
+TEST(Corruption, ImpulsesAreHalfBlackHalfWhiteAndAsManyAsPublished) {
+  const Image result =
+      corrupted(flat_image(kPhotoSize, 128), find_corruption("impulse_noise"), 5, 1);
+  const auto count = static_cast<double>(result.pixels.size());
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(result.pixels, 0)) / count, 0.135, 0.005);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(result.pixels, 255)) / count, 0.135, 0.005);
+}
+
+TEST(Corruption, TheShortSideChoosesTheConstants) {
+  const auto spread = [](ImageSize size) {
+    return deviation_of(corrupted(flat_image(size, 128), find_corruption("gaussian_noise"), 1, 1));
+  };
+  EXPECT_NEAR(spread({64, 500}), 0.04 * 255, 0.3);
+  EXPECT_NEAR(spread({65, 500}), 0.08 * 255, 0.4);
+}
+
+TEST(Corruption, BrightnessKeepsHueAndSaturation) {
+  Image image(100, 100);
+  for (int y = 0; y < 100; ++y) {
+    for (int x = 0; x < 100; ++x) set_pixel(image, x, y, {100, 50, 0});
+  }
+  set_pixel(image, 1, 0, {0, 0, 0});
+  const Image result = corrupted(image, find_corruption("brightness"), 2, 1);  // + 0.2
+  EXPECT_THAT(std::vector(result.at(0, 0), result.at(0, 0) + 3), ElementsAre(151, 76, 0));
+  EXPECT_THAT(std::vector(result.at(1, 0), result.at(1, 0) + 3), ElementsAre(51, 51, 51));
+}
+
+TEST(Corruption, ContrastScalesWhatDiffersFromTheMean) {
+  const Image clean = grey_ramp(kPhotoSize);
+  const Image result = corrupted(clean, find_corruption("contrast"), 3, 1);
+  EXPECT_NEAR(mean_of(result), mean_of(clean), 0.5);
+  EXPECT_NEAR(deviation_of(result), 0.2 * deviation_of(clean), 0.1);
+}
+
+TEST(Corruption, PixelateAveragesBlocks) {
+  const Image clean = random_image(100, 80, 3);
+  const Image result = corrupted(clean, find_corruption("pixelate"), 2, 1);  // half the side
+  for (int y = 0; y < clean.height; ++y) {
+    for (int x = 0; x < clean.width; ++x) {
+      const int left = x / 2 * 2, top = y / 2 * 2;
+      const int sum = clean.at(left, top)[1] + clean.at(left + 1, top)[1] +
+                      clean.at(left, top + 1)[1] + clean.at(left + 1, top + 1)[1];
+      ASSERT_NEAR(result.at(x, y)[1], sum / 4.0, 0.51) << x << " " << y;
+    }
+  }
+}
+
+TEST(Corruption, UnknownNamesAndSeveritiesAreErrors) {
+  EXPECT_EQ(find_corruption("fog").name, "fog");
+  EXPECT_THAT(message_of<UsageError>([] { find_corruption("gausian_noise"); }),
+              AllOf(HasSubstr("'gausian_noise'"), HasSubstr("did you mean 'gaussian_noise'"),
+                    HasSubstr("jpeg_compression")));
+  EXPECT_THROW(find_corruption(""), UsageError);
+  for (const int severity : {0, 6, -1}) {
+    EXPECT_THAT(message_of<UsageError>(
+                    [&] { corrupted(Image(2, 2), find_corruption("fog"), severity, 1); }),
+                HasSubstr(std::to_string(severity) + " is not within 1 to 5"));
+  }
+  EXPECT_THROW(corrupted(Image(), find_corruption("fog"), 1, 1), InternalError);
+}
+
+// --- what they are made of ---
+
+corruption::FloatImage random_values(ImageSize size, int channels) {
+  corruption::FloatImage image(size, channels);
+  RandomStream random = stream_of(9);
+  for (float& value : image.values) value = static_cast<float>(random.uniform());
+  return image;
+}
+
+int plainly_mirrored(int index, int size) {
+  while (index < 0 || index >= size) index = index < 0 ? -1 - index : 2 * size - 1 - index;
+  return index;
+}
+
+TEST(FloatImage, ConvolutionIsThePlainSumOverTheMirroredImage) {
+  const std::vector<corruption::Tap> taps = {{0, 0, 0.5f}, {-3, 1, 0.25f}, {2, -7, -1}, {9, 0, 2}};
+  for (const ImageSize size : {ImageSize{1, 1}, ImageSize{4, 3}, ImageSize{17, 9}}) {
+    for (const int channels : {1, 3}) {
+      const auto image = random_values(size, channels);
+      const auto result = corruption::convolve(image, taps);
+      for (int y = 0; y < size.height; ++y) {
+        for (int x = 0; x < size.width; ++x) {
+          for (int c = 0; c < channels; ++c) {
+            float expected = 0;
+            for (const auto& [dx, dy, weight] : taps) {
+              expected += weight * image.at(plainly_mirrored(x + dx, size.width),
+                                            plainly_mirrored(y + dy, size.height))[c];
+            }
+            ASSERT_NEAR(result.at(x, y)[c], expected, 1e-5);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(FloatImage, SamplesBetweenPixelsAndBeyondTheBorder) {
+  corruption::FloatImage image({2, 2}, 1);
+  image.values = {0, 1, 2, 3};
+  const auto value_at = [&](double x, double y) {
+    float value = 0;
+    corruption::sample(image, x, y, &value);
+    return value;
+  };
+  EXPECT_FLOAT_EQ(value_at(0, 0), 0);
+  EXPECT_FLOAT_EQ(value_at(0.5, 0.5), 1.5);
+  EXPECT_FLOAT_EQ(value_at(-1, 1), 2);
+  EXPECT_FLOAT_EQ(value_at(2, 0), 1);
+  EXPECT_FLOAT_EQ(value_at(1000003, 0), value_at(3, 0));
+}
+
+TEST(FloatImage, ATrailRunsOneWay) {
+  corruption::FloatImage image({21, 21}, 1);
+  *image.at(10, 10) = 1;
+  const auto result = corruption::trail_blur(image, 4, 3, 0);
+  EXPECT_GT(*result.at(9, 10), 0.1);
+  EXPECT_GT(*result.at(9, 10), *result.at(7, 10));
+  EXPECT_FLOAT_EQ(*result.at(11, 10), 0);
+  EXPECT_FLOAT_EQ(*result.at(10, 9), 0);
+}
+
+TEST(Plasma, ReachesFromZeroToOneAndIsSmootherWithDecay) {
+  const auto mean_step = [](double decay) {
+    RandomStream random = stream_of(4);
+    const auto clouds = corruption::plasma({100, 60}, decay, random);
+    EXPECT_FLOAT_EQ(std::ranges::min(clouds.values), 0);
+    EXPECT_FLOAT_EQ(std::ranges::max(clouds.values), 1);
+    double sum = 0;
+    for (std::size_t i = 1; i < clouds.values.size(); ++i) {
+      sum += std::abs(clouds.values[i] - clouds.values[i - 1]);
+    }
+    return sum;
+  };
+  EXPECT_GT(mean_step(1.4), 1.5 * mean_step(2));
+}
+
+TEST(Plasma, AStripDoesNotCostTheMemoryOfASquare) {
+  RandomStream random = stream_of(4);
+  EXPECT_EQ(corruption::plasma({1, 60000}, 2, random).values.size(), 60000u);
 }
 
 }  // namespace
