@@ -65,7 +65,7 @@ struct Cells {
 
   Cells(int side, double share)
       : count(std::max(1, static_cast<int>(side * share))), width(double(side) / count) {}
-  int first(int cell) const { return static_cast<int>(cell * width + 0.5); }
+  int first(int cell) const { return static_cast<int>(std::lround(cell * width)); }
   int end(int cell) const { return first(cell + 1); }
   int holding(int pixel) const {
     return std::min(count - 1, static_cast<int>((pixel + 0.5) / width));

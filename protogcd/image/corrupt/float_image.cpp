@@ -101,7 +101,7 @@ FloatImage convolve(const FloatImage& image, std::span<const Tap> taps) {
 }
 
 FloatImage gaussian_blur(const FloatImage& image, double deviation) {
-  const int radius = static_cast<int>(3 * deviation + 0.5);
+  const int radius = static_cast<int>(std::lround(3 * deviation));
   if (radius == 0) return image;
   std::vector<Tap> across, down;
   for (int i = -radius; i <= radius; ++i) across.push_back({i, 0, gaussian(i, deviation)});

@@ -6,8 +6,9 @@
 
 namespace protogcd::corruption {
 
-/// One channel that reaches from 0 to 1 (a single pixel is 1). The larger `decay` (above 1), the smoother: what is added at random
-/// falls by its square from each scale to the next finer one, as in the published sets.
+/// One channel that reaches from 0 to 1 (a single pixel is 1). The larger `decay` (above 1), the
+/// smoother: what is added at random falls by its square from each scale to the next finer one, as
+/// in the published sets.
 FloatImage plasma(ImageSize size, double decay, RandomStream& random);
 
 }  // namespace protogcd::corruption
