@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "protogcd/image/corrupt/float_image.h"
-#include "protogcd/image/corrupt/plasma.h"
 #include "tests/image/image_helpers.h"
 #include "tests/support/error_message.h"
 
@@ -318,87 +316,6 @@ TEST(Corruption, UnknownNamesAndSeveritiesAreErrors) {
                 HasSubstr(std::to_string(severity) + " is not within 1 to 5"));
   }
   EXPECT_THROW(corrupted(Image(), find_corruption("fog"), 1, 1), InternalError);
-}
-
-// --- what they are made of ---
-
-corruption::FloatImage random_values(ImageSize size, int channels) {
-  corruption::FloatImage image(size, channels);
-  RandomStream random = stream_of(9);
-  for (float& value : image.values) value = static_cast<float>(random.uniform());
-  return image;
-}
-
-int plainly_mirrored(int index, int size) {
-  while (index < 0 || index >= size) index = index < 0 ? -1 - index : 2 * size - 1 - index;
-  return index;
-}
-
-TEST(FloatImage, ConvolutionIsThePlainSumOverTheMirroredImage) {
-  const std::vector<corruption::Tap> taps = {{0, 0, 0.5f}, {-3, 1, 0.25f}, {2, -7, -1}, {9, 0, 2}};
-  for (const ImageSize size : {ImageSize{1, 1}, ImageSize{4, 3}, ImageSize{17, 9}}) {
-    for (const int channels : {1, 3}) {
-      const auto image = random_values(size, channels);
-      const auto result = corruption::convolve(image, taps);
-      for (int y = 0; y < size.height; ++y) {
-        for (int x = 0; x < size.width; ++x) {
-          for (int c = 0; c < channels; ++c) {
-            float expected = 0;
-            for (const auto& [dx, dy, weight] : taps) {
-              expected += weight * image.at(plainly_mirrored(x + dx, size.width),
-                                            plainly_mirrored(y + dy, size.height))[c];
-            }
-            ASSERT_NEAR(result.at(x, y)[c], expected, 1e-5);
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(FloatImage, SamplesBetweenPixelsAndBeyondTheBorder) {
-  corruption::FloatImage image({2, 2}, 1);
-  image.values = {0, 1, 2, 3};
-  const auto value_at = [&](double x, double y) {
-    float value = 0;
-    corruption::sample(image, x, y, &value);
-    return value;
-  };
-  EXPECT_FLOAT_EQ(value_at(0, 0), 0);
-  EXPECT_FLOAT_EQ(value_at(0.5, 0.5), 1.5);
-  EXPECT_FLOAT_EQ(value_at(-1, 1), 2);
-  EXPECT_FLOAT_EQ(value_at(2, 0), 1);
-  EXPECT_FLOAT_EQ(value_at(1000003, 0), value_at(3, 0));
-}
-
-TEST(FloatImage, ATrailRunsOneWay) {
-  corruption::FloatImage image({21, 21}, 1);
-  *image.at(10, 10) = 1;
-  const auto result = corruption::trail_blur(image, 4, 3, 0);
-  EXPECT_GT(*result.at(9, 10), 0.1);
-  EXPECT_GT(*result.at(9, 10), *result.at(7, 10));
-  EXPECT_FLOAT_EQ(*result.at(11, 10), 0);
-  EXPECT_FLOAT_EQ(*result.at(10, 9), 0);
-}
-
-TEST(Plasma, ReachesFromZeroToOneAndIsSmootherWithDecay) {
-  const auto mean_step = [](double decay) {
-    RandomStream random = stream_of(4);
-    const auto clouds = corruption::plasma({100, 60}, decay, random);
-    EXPECT_FLOAT_EQ(std::ranges::min(clouds.values), 0);
-    EXPECT_FLOAT_EQ(std::ranges::max(clouds.values), 1);
-    double sum = 0;
-    for (std::size_t i = 1; i < clouds.values.size(); ++i) {
-      sum += std::abs(clouds.values[i] - clouds.values[i - 1]);
-    }
-    return sum;
-  };
-  EXPECT_GT(mean_step(1.4), 1.5 * mean_step(2));
-}
-
-TEST(Plasma, AStripDoesNotCostTheMemoryOfASquare) {
-  RandomStream random = stream_of(4);
-  EXPECT_EQ(corruption::plasma({1, 60000}, 2, random).values.size(), 60000u);
 }
 
 }  // namespace
