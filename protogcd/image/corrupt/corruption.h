@@ -4,7 +4,7 @@
 //   RandomStream random({.seed = 1, .purpose = RandomPurpose::kCorruption});
 //   const Image foggy = corrupt(photo, find_corruption("fog"), 3, random);
 //
-// Written from the paper's description with the published constants. Frost is drawn, where the
+// Constants and formulas follow the published sets; the code is our own. Frost is drawn, where the
 // paper blends photographs in: its figures are not those of CIFAR-C and ImageNet-C
 // (docs/corruptions.md).
 #pragma once
