@@ -17,6 +17,7 @@ Verb bench_images_verb();
 Verb bench_train_verb();
 Verb cluster_verb();
 Verb completion_verb();
+Verb corrupt_verb();
 Verb datasets_info_verb();
 Verb datasets_list_verb();
 Verb datasets_make_demo_verb();

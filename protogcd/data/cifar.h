@@ -37,8 +37,6 @@ CifarFiles open_cifar(const std::filesystem::path& root, CifarKind kind);
 /// The test half alone, which is then required.
 CifarFiles open_cifar_test(const std::filesystem::path& root, CifarKind kind);
 
-/// The fifteen corruptions of CIFAR-C.
-std::span<const std::string_view> cifar_c_corruptions();
 /// `<root>/<corruption>.npy` and labels.npy; severity 1 to 5 is one fifth of the rows.
 std::shared_ptr<const RecordFile> open_cifar_c(const std::filesystem::path& root,
                                                std::string_view corruption, int severity);

@@ -1,56 +1,23 @@
 // CIFAR-C and SVHN: the sets that test a trained model away from its data.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "protogcd/core/error.h"
 #include "protogcd/core/npy.h"
-#include "protogcd/core/text.h"
 #include "protogcd/data/cifar.h"
 #include "protogcd/data/matlab.h"
+#include "protogcd/image/corrupt/corruption.h"
 
 namespace protogcd {
-namespace {
-
-constexpr std::array<std::string_view, 15> kCorruptions = {"gaussian_noise",
-                                                           "shot_noise",
-                                                           "impulse_noise",
-                                                           "defocus_blur",
-                                                           "glass_blur",
-                                                           "motion_blur",
-                                                           "zoom_blur",
-                                                           "snow",
-                                                           "frost",
-                                                           "fog",
-                                                           "brightness",
-                                                           "contrast",
-                                                           "elastic_transform",
-                                                           "pixelate",
-                                                           "jpeg_compression"};
-constexpr int kSeverities = 5;
-
-}  // namespace
-
-std::span<const std::string_view> cifar_c_corruptions() {
-  return kCorruptions;
-}
 
 std::shared_ptr<const RecordFile> open_cifar_c(const std::filesystem::path& root,
                                                std::string_view corruption, int severity) {
-  const std::vector<std::string> names(kCorruptions.begin(), kCorruptions.end());
-  if (std::ranges::find(names, corruption) == names.end()) {
-    throw UsageError(fmt::format("'{}' is not a corruption of CIFAR-C{}; known: {}", corruption,
-                                 did_you_mean(corruption, names), join(names, ", ")));
-  }
-  if (severity < 1 || severity > kSeverities) {
-    throw UsageError(fmt::format("severity {} is not within 1 to {}", severity, kSeverities));
-  }
-  const auto path = root / fmt::format("{}.npy", corruption);
+  check_corruption_severity(severity);
+  const auto path = root / fmt::format("{}.npy", find_corruption(corruption).name);
   auto pixels = std::make_shared<NpyFile>(path);
   const TensorEntry& array = pixels->array();
   if (array.type != ElementType::kUint8 || array.shape.size() != 4 || array.shape[3] != 3 ||
-      array.shape[0] % kSeverities != 0 || array.shape[1] > 4096 || array.shape[2] > 4096) {
+      array.shape[0] % kCorruptionSeverities != 0 || array.shape[1] > 4096 ||
+      array.shape[2] > 4096) {
     throw DataError(fmt::format("{}: {} {}, expected uint8 [50000, 32, 32, 3]", path.string(),
                                 element_name(array.type), array.shape_text()));
   }
@@ -61,7 +28,7 @@ std::shared_ptr<const RecordFile> open_cifar_c(const std::filesystem::path& root
   file->owner = pixels;
   file->height = static_cast<int>(array.shape[1]);
   file->width = static_cast<int>(array.shape[2]);
-  file->count = static_cast<std::size_t>(array.shape[0]) / kSeverities;
+  file->count = static_cast<std::size_t>(array.shape[0]) / kCorruptionSeverities;
   file->column_stride = 3;
   file->row_stride = 3 * static_cast<std::size_t>(file->width);
   file->record_stride = file->row_stride * static_cast<std::size_t>(file->height);

@@ -76,6 +76,10 @@ DrawnFolder::~DrawnFolder() {
   remove_folder(path_, ignored);
 }
 
+void DrawnFolder::write_image(const std::string& path, const Image& image) const {
+  write_bytes(path_ / path, encode_png(image));
+}
+
 void DrawnFolder::write_images(std::span<const std::string> paths,
                                const std::function<Image(std::size_t)>& draw,
                                const Context& context) const {
@@ -83,7 +87,7 @@ void DrawnFolder::write_images(std::span<const std::string> paths,
   Progress progress("draw", paths.size(), "images", context.progress());
   ThreadPool pool(context.threads);
   pool.for_each(paths.size(), [&](std::size_t i) {
-    write_bytes(path_ / paths[i], encode_png(draw(i)));
+    write_image(paths[i], draw(i));
     progress.add();
   });
 }

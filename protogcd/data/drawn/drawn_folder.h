@@ -29,6 +29,8 @@ class DrawnFolder {
 
   /// Where to write: a hidden folder beside the target.
   const std::filesystem::path& path() const { return path_; }
+  /// To `path` below the folder, as PNG; its parent must be there. Thread-safe.
+  void write_image(const std::string& path, const Image& image) const;
   /// Image i, from any thread, to paths[i] below the folder, as PNG.
   void write_images(std::span<const std::string> paths,
                     const std::function<Image(std::size_t)>& draw, const Context& context) const;
