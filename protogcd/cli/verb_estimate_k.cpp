@@ -100,11 +100,12 @@ class EstimateVerb {
 };
 
 void write_curve(const std::filesystem::path& file, const std::vector<ClassNumberPoint>& points) {
-  CsvWriter csv(file, {"k", "silhouette", "acc_score", "log_centr_score", "log_proto_score"});
+  CsvWriter csv(file, {"k", "frozen_accuracy", "silhouette", "acc_score", "log_centr_score",
+                       "log_proto_score"});
   for (const ClassNumberPoint& point : points) {
     const auto number = [](double value) { return fmt::format("{:.6f}", value); };
-    csv.row({std::to_string(point.k), number(point.silhouette), number(point.accuracy),
-             number(point.log_centroids), number(point.log_score)});
+    csv.row({std::to_string(point.k), number(point.frozen_accuracy), number(point.silhouette),
+             number(point.accuracy), number(point.log_centroids), number(point.log_score)});
   }
   csv.commit();
 }

@@ -16,6 +16,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/progress.h"
 #include "protogcd/core/text.h"
+#include "protogcd/gcd/class_number_baselines.h"
 
 namespace protogcd {
 namespace {
@@ -26,10 +27,19 @@ constexpr std::int64_t kStarts = 3;      // of k-means, for each K
 constexpr double kWidestInterval = 0.3;  // of k
 
 // Set by the tasks in docs/class-number.md.
-constexpr double kApart = 0.2;                 // a silhouette below this says that nothing is apart
-constexpr double kSilhouetteTolerance = 0.02;  // relative: K that score so little less fit as well
-constexpr double kScoreTolerance = 0.003;      // of log protoScore, for every old class
-constexpr double kSureWidth = 0.15;            // of k: an interval up to this wide is called sure
+constexpr double kApart = 0.2;              // a silhouette below this says that nothing is apart
+constexpr double kClusterTolerance = 0.04;  // relative: K that score so little less fit as well
+constexpr double kScoreTolerance = 0.003;   // of log protoScore, for every old class
+constexpr double kSureWidth = 0.15;         // of k: an interval up to this wide is called sure
+
+ClassNumberPoint unknown(std::int64_t k) {
+  return {.k = k,
+          .frozen_accuracy = kNaN,
+          .silhouette = kNaN,
+          .accuracy = kNaN,
+          .log_centroids = kNaN,
+          .log_score = kNaN};
+}
 
 at::Tensor labels_of(const TrainingSet& set) {
   std::vector<std::int64_t> labels;
@@ -75,6 +85,7 @@ class Estimator {
   Candidate train(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
                   std::uint64_t seed, Progress& progress);
   std::vector<double> silhouettes(const std::vector<std::int64_t>& ks);
+  std::vector<double> frozen_accuracies(const std::vector<std::int64_t>& ks);
   double score(std::int64_t k);
   ClassNumber by_clusters();
   ClassNumber by_score();
@@ -121,16 +132,23 @@ std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) 
   }
   for (double& sum : sums) sum /= static_cast<double>(2 * options_.seeds);
   for (std::size_t i = 0; i < ks.size(); ++i) {
-    points_.try_emplace(ks[i], ClassNumberPoint{ks[i], kNaN, kNaN, kNaN, kNaN});
+    points_.try_emplace(ks[i], unknown(ks[i]));
     points_[ks[i]].silhouette = sums[i];
   }
   return sums;
 }
 
+std::vector<double> Estimator::frozen_accuracies(const std::vector<std::int64_t>& ks) {
+  const auto curve = labelled_accuracy_curve(untrained_candidate(material_, backbone_, context_),
+                                             labels_, ks, context_);
+  for (std::size_t i = 0; i < ks.size(); ++i)
+    points_.try_emplace(ks[i], unknown(ks[i])).first->second.frozen_accuracy = curve[i];
+  return curve;
+}
+
 /// log protoScore of K, the mean over the seeds; every K is trained once.
 double Estimator::score(std::int64_t k) {
-  ClassNumberPoint& point =
-      points_.try_emplace(k, ClassNumberPoint{k, kNaN, kNaN, kNaN, kNaN}).first->second;
+  ClassNumberPoint& point = points_.try_emplace(k, unknown(k)).first->second;
   if (!std::isnan(point.log_score)) return point.log_score;
   Progress progress(fmt::format("try K = {}", k),
                     static_cast<std::uint64_t>(options_.seeds * score_steps()), "steps",
@@ -163,7 +181,7 @@ ClassNumber Estimator::answer(const ClassNumberPeak& peak) const {
 
 ClassNumber Estimator::by_clusters() {
   const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
-  const std::vector<double> scores = smoothed(silhouettes(ks));
+  std::vector<double> scores = smoothed(silhouettes(ks));
   const double best = *std::ranges::max_element(scores);
   if (best < kApart) {
     context_.log.info(
@@ -172,7 +190,10 @@ ClassNumber Estimator::by_clusters() {
                     best));
     return by_score();
   }
-  ClassNumber result = answer(find_peak(ks, scores, kSilhouetteTolerance * best));
+  const std::vector<double> accuracy = smoothed(frozen_accuracies(ks));
+  for (std::size_t i = 0; i < ks.size(); ++i) scores[i] *= std::sqrt(accuracy[i]);
+  const double highest = *std::ranges::max_element(scores);
+  ClassNumber result = answer(find_peak(ks, scores, kClusterTolerance * highest));
   result.by_silhouette = true;
   return result;
 }
@@ -235,6 +256,7 @@ ClassNumber Estimator::run() {
 std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& ks) {
   check_class_number(material_.set(), options_);
   silhouettes(ks);
+  frozen_accuracies(ks);
   std::vector<ClassNumberPoint> result;
   for (const std::int64_t k : ks) {
     score(k);
@@ -377,6 +399,7 @@ nlohmann::json ClassNumber::to_json() const {
   nlohmann::json points = nlohmann::json::array();
   for (const ClassNumberPoint& point : curve) {
     points.push_back({{"k", point.k},
+                      {"frozen_accuracy", number_or_null(point.frozen_accuracy)},
                       {"silhouette", number_or_null(point.silhouette)},
                       {"acc_score", number_or_null(point.accuracy)},
                       {"log_centr_score", logarithm(point.log_centroids)},
@@ -401,9 +424,10 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
   result.sureness = static_cast<Sureness>(word - std::begin(kSurenessWords));
   result.by_silhouette = json.at("by") == "silhouette";
   for (const auto& point : json.at("curve")) {
-    result.curve.push_back(
-        {point.at("k"), number_of(point.at("silhouette")), number_of(point.at("acc_score")),
-         number_of(point.at("log_centr_score")), number_of(point.at("log_proto_score"))});
+    result.curve.push_back({point.at("k"), number_of(point.at("frozen_accuracy")),
+                            number_of(point.at("silhouette")), number_of(point.at("acc_score")),
+                            number_of(point.at("log_centr_score")),
+                            number_of(point.at("log_proto_score"))});
   }
   result.seconds = json.at("seconds");
   return result;
@@ -416,7 +440,7 @@ std::string ClassNumber::in_words() const {
                     : sureness == Sureness::kFairly ? "This is likely, not certain"
                                                     : "This is a guess";
   const char* why =
-      by_silhouette ? "the images fall into clusters that are most distinct at this number"
+      by_silhouette ? "at this number clusters are distinct and keep the labelled classes whole"
                     : "classes overlap too much to count clusters; old classes keep their images, "
                       "and theirs alone, best at this number";
   return fmt::format("about {} classes: the {} old ones and {} new. {}: {} ({}). Estimated in {}.",

@@ -1,9 +1,11 @@
 // How many classes are there? (paper, section IV; docs/class-number.md says which rule does what.)
 //
-//   kClusters  Two models with more prototypes than there can be classes are trained; their
-//              features are clustered for every K, and K is where the mean silhouette is highest.
-//              Where even the best is low, classes are not apart from each other, and the
-//              Prototype Score is searched instead.
+//   kClusters  Two models with more prototypes than there can be classes are trained, and their
+//              features clustered for every K: how distinct are the clusters (mean silhouette)?
+//              Clusters of the features as they were before training: do they keep the labelled
+//              classes whole (max-acc's accuracy)? K is where silhouette x sqrt(accuracy) is
+//              highest. Where even the best silhouette is low, classes are not apart from each
+//              other, and the Prototype Score is searched instead.
 //   kPaper     Algorithm 1: a binary search for the highest Prototype Score, as published.
 #pragma once
 
@@ -34,7 +36,8 @@ struct ClassNumberOptions {
 /// What is known about one K; NaN where it was not looked at.
 struct ClassNumberPoint {
   std::int64_t k = 0;
-  double silhouette = 0;                                  ///< mean over the models
+  double frozen_accuracy = 0;  ///< of clusters of untrained features, on the labelled images
+  double silhouette = 0;       ///< mean over the models
   double accuracy = 0, log_centroids = 0, log_score = 0;  ///< Prototype Score
 };
 

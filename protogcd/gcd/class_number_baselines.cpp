@@ -49,6 +49,19 @@ std::int64_t max_acc(const Points& points, const at::Tensor& labels, std::int64_
 
 }  // namespace
 
+std::vector<double> labelled_accuracy_curve(const Candidate& frozen, const at::Tensor& labels,
+                                            const std::vector<std::int64_t>& ks,
+                                            const Context& context) {
+  const Points points(at::cat({frozen.labelled, frozen.unlabelled}), "features");
+  std::vector<double> curve;
+  for (const std::int64_t k : ks) {
+    curve.push_back(labelled_accuracy(
+        kmeans(points, {.k = k, .starts = 5, .seed = context.seed, .interrupt = context.interrupt}),
+        labels));
+  }
+  return curve;
+}
+
 std::size_t elbow_of(const std::vector<double>& values) {
   std::size_t best = 0;
   double farthest = 0;

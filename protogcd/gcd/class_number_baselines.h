@@ -27,6 +27,12 @@ std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
                                                         std::int64_t k_old, std::int64_t k_max,
                                                         const Context& context);
 
+/// Of k-means clusters of all images, for each number of clusters: the share of the labelled images
+/// that are in the cluster matched to their class. What max-acc maximises.
+std::vector<double> labelled_accuracy_curve(const Candidate& frozen, const at::Tensor& labels,
+                                            const std::vector<std::int64_t>& ks,
+                                            const Context& context);
+
 /// The position of the value that is farthest below the line from the first to the last.
 std::size_t elbow_of(const std::vector<double>& values);
 

@@ -216,7 +216,7 @@ TEST(ClassNumber, SurvivesItsFile) {
                           .high = 16,
                           .sureness = Sureness::kFairly,
                           .by_silhouette = true,
-                          .curve = {{15, 0.3, std::nan(""), -kInfinity, -kInfinity}},
+                          .curve = {{15, 0.9, 0.3, std::nan(""), -kInfinity, -kInfinity}},
                           .seconds = 2.5};
   const ClassNumber again = ClassNumber::from_json(nlohmann::json::parse(found.to_json().dump()));
   EXPECT_EQ(again.to_json(), found.to_json());

@@ -86,8 +86,9 @@ TEST(EstimateK, SavesTheCurvesAndComparesTheMethods) {
   for (const char* method : {"clusters", "Algorithm 1", "max-acc", "silhouette", "elbow"})
     EXPECT_TRUE(json.at("methods").contains(method)) << method;
   const CsvTable curve = CsvTable::read(file);
-  EXPECT_THAT(curve.header(), ::testing::ElementsAre("k", "silhouette", "acc_score",
-                                                     "log_centr_score", "log_proto_score"));
+  EXPECT_THAT(curve.header(),
+              ::testing::ElementsAre("k", "frozen_accuracy", "silhouette", "acc_score",
+                                     "log_centr_score", "log_proto_score"));
   ASSERT_EQ(curve.rows().size(), 3U);
   EXPECT_EQ(curve.rows()[0].fields[0], "10");
   EXPECT_EQ(curve.rows()[2].fields[0], "14");
