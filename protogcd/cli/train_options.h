@@ -26,7 +26,7 @@ struct TrainVerbOptions {
   std::optional<std::int64_t> ramp_epochs;
   std::int64_t runs = 1;
   EstimateFlags estimate;
-  bool estimates_k = false;  ///< where --k is not given
+  bool estimates_k = false;
 };
 
 void declare_estimate_flags(OptionTable& table, EstimateFlags& flags);

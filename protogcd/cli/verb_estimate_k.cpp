@@ -10,6 +10,7 @@
 #include "protogcd/cli/train_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
 #include "protogcd/gcd/class_number_baselines.h"
@@ -121,6 +122,9 @@ void print_table(const std::vector<Method>& methods, std::optional<std::int64_t>
 
 void estimate_k(EstimateVerbOptions options, Session& session) {
   if (!options.curve.empty()) check_output_file(options.curve, options.overwrite, "--curve");
+  if (!options.model.train.prior.empty())
+    throw UsageError("--prior names new classes, which are not known before they are counted");
+  options.model.train.material.sees_labelled = true;
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
                                           .fast_decode = options.model.images.fast_decode};
   set_compute_threads(session.context.threads);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/progress.h"
@@ -71,6 +72,14 @@ Candidate train_candidate(TrainingMaterial& material, const Backbone& backbone,
   Candidate candidate = describe(material, *blocks, context);
   candidate.prototypes = unit_rows(head.named_parameters().at("prototype_layer.weight_v").detach())
                              .to(at::kCPU, at::kFloat);
+  for (const at::Tensor& values :
+       {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
+    if (!values.isfinite().all().item<bool>()) {
+      throw UsageError(fmt::format("training with {} classes diverged: features are no numbers",
+                                   options.head.classes),
+                       "try a lower --lr, or higher temperatures");
+    }
+  }
   return candidate;
 }
 

@@ -23,14 +23,14 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMostGridPoints = 60;
-constexpr std::int64_t kStarts = 3;      // of k-means, for each K
-constexpr double kWidestInterval = 0.3;  // of k
+constexpr std::int64_t kStarts = 3;       // of k-means, for each K
+constexpr double kWidestInterval = 0.27;  // of k
 
 // Set by the tasks in docs/class-number.md.
 constexpr double kApart = 0.2;              // a silhouette below this says that nothing is apart
-constexpr double kClusterTolerance = 0.04;  // relative: K that score so little less fit as well
+constexpr double kClusterTolerance = 0.06;  // relative: K that score so little less fit as well
 constexpr double kScoreTolerance = 0.003;   // of log protoScore, for every old class
-constexpr double kSureWidth = 0.15;         // of k: an interval up to this wide is called sure
+constexpr double kSureWidth = 0.1;          // of k: numbers no farther apart are as good as one
 
 ClassNumberPoint unknown(std::int64_t k) {
   return {.k = k,
@@ -91,7 +91,7 @@ class Estimator {
   ClassNumber by_score();
   ClassNumber by_algorithm_1();
   std::int64_t algorithm_1();
-  ClassNumber answer(const ClassNumberPeak& peak) const;
+  ClassNumber answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const;
 
   TrainingMaterial& material_;
   const Backbone& backbone_;
@@ -112,15 +112,17 @@ Candidate Estimator::train(std::int64_t k, std::int64_t steps, const ScheduleOpt
   return train_candidate(material_, backbone_, candidate, progress, context_);
 }
 
-/// The mean over models with two numbers of prototypes, both more than enough, and all seeds.
+/// The mean over models with two numbers of prototypes and all seeds.
 std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
   const std::int64_t steps = options_.cluster_steps;
   ScheduleOptions schedule = options_.model.schedule;
   schedule.epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
   schedule.ramp_epochs = std::max<std::int64_t>(schedule.epochs / 2, 1);
-  const std::vector<std::int64_t> prototypes = {std::min(2 * k_old_ + 10, k_max_), k_max_};
-  Progress progress("estimate", static_cast<std::uint64_t>(2 * options_.seeds * steps), "steps",
-                    context_.progress());
+  std::vector<std::int64_t> prototypes = {k_max_};
+  if (2 * k_old_ + 10 < k_max_) prototypes.push_back(2 * k_old_ + 10);
+  const auto models = static_cast<double>(std::ssize(prototypes) * options_.seeds);
+  Progress progress("estimate", static_cast<std::uint64_t>(models * static_cast<double>(steps)),
+                    "steps", context_.progress());
   std::vector<double> sums(ks.size(), 0);
   for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
     for (const std::int64_t k : prototypes) {
@@ -130,7 +132,7 @@ std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) 
       for (std::size_t i = 0; i < ks.size(); ++i) sums[i] += curve[i];
     }
   }
-  for (double& sum : sums) sum /= static_cast<double>(2 * options_.seeds);
+  for (double& sum : sums) sum /= models;
   for (std::size_t i = 0; i < ks.size(); ++i) {
     points_.try_emplace(ks[i], unknown(ks[i]));
     points_[ks[i]].silhouette = sums[i];
@@ -155,6 +157,9 @@ double Estimator::score(std::int64_t k) {
                     context_.progress());
   point.accuracy = point.log_centroids = point.log_score = 0;
   const auto count = static_cast<double>(options_.seeds);
+  ScheduleOptions schedule = options_.model.schedule;  // which ends no earlier than the steps
+  schedule.epochs =
+      std::max(schedule.epochs, (score_steps() + steps_per_epoch() - 1) / steps_per_epoch());
   for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
     const PrototypeScore found = prototype_score(train(k, score_steps(), options_.model.schedule,
                                                        static_cast<std::uint64_t>(seed), progress),
@@ -166,15 +171,15 @@ double Estimator::score(std::int64_t k) {
   return point.log_score;
 }
 
-ClassNumber Estimator::answer(const ClassNumberPeak& peak) const {
-  const double width = static_cast<double>(peak.high - peak.low) / static_cast<double>(peak.k);
+ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const {
   ClassNumber result{.k = peak.k,
                      .k_old = k_old_,
                      .low = peak.low,
                      .high = peak.high,
-                     .sureness = peak.is_flat          ? Sureness::kUnsure
-                                 : width <= kSureWidth ? Sureness::kSure
-                                                       : Sureness::kFairly};
+                     .sureness = peak.sureness,
+                     .basis = basis,
+                     .is_largest = peak.k == points_.rbegin()->first};
+  if (result.is_largest) result.sureness = Sureness::kUnsure;
   for (const auto& [k, point] : points_) result.curve.push_back(point);
   return result;
 }
@@ -191,11 +196,13 @@ ClassNumber Estimator::by_clusters() {
     return by_score();
   }
   const std::vector<double> accuracy = smoothed(frozen_accuracies(ks));
-  for (std::size_t i = 0; i < ks.size(); ++i) scores[i] *= std::sqrt(accuracy[i]);
+  for (std::size_t i = 0; i < ks.size(); ++i) scores[i] *= std::pow(accuracy[i], 0.25);
   const double highest = *std::ranges::max_element(scores);
-  ClassNumber result = answer(find_peak(ks, scores, kClusterTolerance * highest));
-  result.by_silhouette = true;
-  return result;
+  ClassNumberPeak peak = find_peak(ks, scores, kClusterTolerance * highest);
+  const std::int64_t between = ks.size() > 1 ? ks[1] - ks[0] - 1 : 0;  // numbers not looked at
+  peak.low = std::max(peak.low - between, k_old_);
+  peak.high = std::min(peak.high + between, k_max_);
+  return answer(peak, ClassNumberBasis::kClusters);
 }
 
 /// A coarse grid, then halfway to the neighbours of the best until they are near.
@@ -221,7 +228,8 @@ ClassNumber Estimator::by_score() {
     if (next.empty()) {
       std::vector<double> scores;
       for (const std::int64_t k : ks) scores.push_back(points_.at(k).log_score);
-      return answer(find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_)));
+      return answer(find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_)),
+                    ClassNumberBasis::kPrototypeScore);
     }
     for (const std::int64_t k : next) score(k);
   }
@@ -231,6 +239,7 @@ ClassNumber Estimator::by_algorithm_1() {
   const std::int64_t k = k_old_ + search_new_classes(k_max_ - k_old_, [&](std::int64_t k_new) {
                            return score(k_old_ + k_new);
                          });
+  score(k);  // without room for new classes nothing was scored
   std::vector<std::int64_t> ks;
   std::vector<double> scores;
   for (const auto& [tried, point] : points_) {
@@ -238,11 +247,11 @@ ClassNumber Estimator::by_algorithm_1() {
     scores.push_back(point.log_score);
   }
   ClassNumberPeak peak = find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_));
-  peak.is_flat |= peak.k != k;  // the search passed by a better number
+  if (peak.k != k) peak.sureness = Sureness::kUnsure;  // the search passed by a better number
   peak.low = std::min(peak.low, k);
   peak.high = std::max(peak.high, k);
   peak.k = k;
-  return answer(peak);
+  return answer(peak, ClassNumberBasis::kAlgorithm1);
 }
 
 ClassNumber Estimator::run() {
@@ -280,6 +289,15 @@ double number_of(const nlohmann::json& json) {
 }
 
 constexpr const char* kSurenessWords[] = {"sure", "fairly sure", "unsure"};
+constexpr const char* kBasisWords[] = {"clusters", "prototype score", "algorithm 1"};
+
+/// The enumerator whose word this is.
+template <class Enum, std::size_t kCount>
+Enum from_word(const char* const (&words)[kCount], const std::string& word) {
+  const auto found = std::ranges::find(words, word);
+  if (found == std::end(words)) throw DataError(fmt::format("'{}' is not known", word));
+  return static_cast<Enum>(found - std::begin(words));
+}
 
 }  // namespace
 
@@ -287,7 +305,8 @@ std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptio
   const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
   if (options.k_max) return *options.k_max;
   const auto images = static_cast<std::int64_t>(set.train().size());
-  return std::max(old, std::min(3 * old + 20, images / 5));
+  const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
+  return std::max(old, std::min({3 * old + 20, images / 5, old + unlabelled}));
 }
 
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
@@ -342,7 +361,8 @@ std::int64_t search_new_classes(std::int64_t most_new,
   std::int64_t low = 0, high = most_new;
   while (low < high) {
     const std::int64_t middle = (low + high) / 2;
-    if (score(middle) < score(middle + 1)) {
+    const double left = score(middle), right = score(middle + 1);
+    if (left < right) {
       low = middle + 1;
     } else {
       high = middle;
@@ -363,17 +383,32 @@ ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector
   std::vector<std::size_t> order(ks.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return scores[i]; });
-  ClassNumberPeak peak{.k = ks[order[0]], .low = ks[order[0]], .high = ks[order[0]]};
-  const auto widest = static_cast<std::int64_t>(kWidestInterval * static_cast<double>(peak.k));
+  const std::int64_t best = ks[order[0]];
+  const auto share = [&](double of_k) {
+    return static_cast<std::int64_t>(of_k * static_cast<double>(best));
+  };
+  const auto within = [&](std::size_t i, double limit) {
+    return scores[i] >= scores[order[0]] - limit;
+  };
+  ClassNumberPeak peak{.k = best, .low = best, .high = best};
+  std::int64_t near_low = best, near_high = best;
   for (const std::size_t i : order) {
-    if (!(scores[i] >= scores[order[0]] - tolerance)) break;
     const std::int64_t low = std::min(peak.low, ks[i]), high = std::max(peak.high, ks[i]);
-    if (high - low > widest) {
-      peak.is_flat = true;
-      continue;
+    if (within(i, tolerance) && high - low <= share(kWidestInterval)) {
+      peak.low = low;
+      peak.high = high;
     }
-    peak.low = low;
-    peak.high = high;
+    if (within(i, tolerance / 3)) {
+      near_low = std::min(near_low, ks[i]);
+      near_high = std::max(near_high, ks[i]);
+    }
+  }
+  const std::int64_t apart = near_high - near_low;
+  if (!std::isfinite(scores[order[0]]) || apart > share(kWidestInterval)) {
+    peak.sureness = Sureness::kUnsure;
+  } else {
+    peak.sureness =
+        apart <= std::max<std::int64_t>(1, share(kSureWidth)) ? Sureness::kSure : Sureness::kFairly;
   }
   return peak;
 }
@@ -410,7 +445,8 @@ nlohmann::json ClassNumber::to_json() const {
           {"k_new", k - k_old},
           {"interval", {low, high}},
           {"sure", kSurenessWords[static_cast<int>(sureness)]},
-          {"by", by_silhouette ? "silhouette" : "prototype score"},
+          {"by", kBasisWords[static_cast<int>(basis)]},
+          {"is_largest", is_largest},
           {"curve", points},
           {"seconds", seconds}};
 }
@@ -420,9 +456,11 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
                      .k_old = json.at("k_old"),
                      .low = json.at("interval").at(0),
                      .high = json.at("interval").at(1)};
-  const auto word = std::ranges::find(kSurenessWords, json.at("sure").get<std::string>());
-  result.sureness = static_cast<Sureness>(word - std::begin(kSurenessWords));
-  result.by_silhouette = json.at("by") == "silhouette";
+  result.sureness = from_word<Sureness>(kSurenessWords, json.at("sure"));
+  result.basis = from_word<ClassNumberBasis>(kBasisWords, json.at("by"));
+  result.is_largest = json.at("is_largest");
+  if (result.k_old < 1 || result.k < result.k_old)
+    throw DataError(fmt::format("{} classes, {} of them old", result.k, result.k_old));
   for (const auto& point : json.at("curve")) {
     result.curve.push_back({point.at("k"), number_of(point.at("frozen_accuracy")),
                             number_of(point.at("silhouette")), number_of(point.at("acc_score")),
@@ -434,17 +472,23 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
 }
 
 std::string ClassNumber::in_words() const {
-  const std::string range = low == high ? fmt::format("no other number fits nearly as well")
-                                        : fmt::format("{} to {} fit about as well", low, high);
-  const char* how = sureness == Sureness::kSure     ? "This is fairly certain"
-                    : sureness == Sureness::kFairly ? "This is likely, not certain"
-                                                    : "This is a guess";
-  const char* why =
-      by_silhouette ? "at this number clusters are distinct and keep the labelled classes whole"
-                    : "classes overlap too much to count clusters; old classes keep their images, "
-                      "and theirs alone, best at this number";
-  return fmt::format("about {} classes: the {} old ones and {} new. {}: {} ({}). Estimated in {}.",
-                     k, k_old, k - k_old, how, range, why, human_seconds(seconds));
+  const bool unsure = sureness == Sureness::kUnsure;
+  std::string others;
+  if (is_largest) {
+    others = "it is the largest number looked at, --k-max allows more";
+  } else if (low == high) {
+    others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";
+  } else {
+    others = fmt::format("{} to {}{} fit about as well", low, high,
+                         unsure ? ", and numbers beyond," : "");
+  }
+  const char* why[] = {"Clusters of this number are distinct and keep the labelled classes whole",
+                       "Classes overlap too much to count clusters; at this number the old ones "
+                       "keep their images, and theirs alone, best",
+                       "Algorithm 1 of the paper ended at this number"};
+  return fmt::format("about {} classes: the {} old ones and {} new ({}: {}). {}. Estimated in {}.",
+                     k, k_old, k - k_old, kSurenessWords[static_cast<int>(sureness)], others,
+                     why[static_cast<int>(basis)], human_seconds(seconds));
 }
 
 }  // namespace protogcd

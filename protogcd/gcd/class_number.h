@@ -1,9 +1,9 @@
 // How many classes are there? (paper, section IV; docs/class-number.md says which rule does what.)
 //
-//   kClusters  Two models with more prototypes than there can be classes are trained, and their
+//   kClusters  Two models with more prototypes than classes are likely are trained, and their
 //              features clustered for every K: how distinct are the clusters (mean silhouette)?
 //              Clusters of the features as they were before training: do they keep the labelled
-//              classes whole (max-acc's accuracy)? K is where silhouette x sqrt(accuracy) is
+//              classes whole (max-acc's accuracy)? K is where silhouette x accuracy^(1/4) is
 //              highest. Where even the best silhouette is low, classes are not apart from each
 //              other, and the Prototype Score is searched instead.
 //   kPaper     Algorithm 1: a binary search for the highest Prototype Score, as published.
@@ -30,7 +30,9 @@ struct ClassNumberOptions {
   std::int64_t min_steps = 350;            ///< never fewer steps than these
   std::int64_t cluster_steps = 450;        ///< of a model whose features are clustered
   std::int64_t seeds = 1;                  ///< repetitions, which narrow the noise
-  CandidateOptions model = {};             ///< of a full run; what a candidate needs is set here
+  /// Of a full run; what a candidate needs is set here. Its pseudo-labels are chosen batch by
+  /// batch.
+  CandidateOptions model = {};
 };
 
 /// What is known about one K; NaN where it was not looked at.
@@ -42,17 +44,21 @@ struct ClassNumberPoint {
 };
 
 enum class Sureness { kSure, kFairly, kUnsure };
+/// What decided: clusters, the Prototype Score because clusters overlap, or Algorithm 1.
+enum class ClassNumberBasis { kClusters, kPrototypeScore, kAlgorithm1 };
 
 struct ClassNumber {
   std::int64_t k = 0, k_old = 0;
   std::int64_t low = 0, high = 0;  ///< other numbers that fit about as well
   Sureness sureness = Sureness::kUnsure;
-  bool by_silhouette = false;  ///< else by the Prototype Score
+  ClassNumberBasis basis = ClassNumberBasis::kClusters;
+  bool is_largest = false;  ///< the largest number looked at: there may be more
   std::vector<ClassNumberPoint> curve = {};
   double seconds = 0;
 
   /// `k`, `k_new`, `interval`, `curve`, `seconds`, ...
   nlohmann::json to_json() const;
+  /// DataError where it makes no sense.
   static ClassNumber from_json(const nlohmann::json& json);
   /// For people: what was found, and how sure that is.
   std::string in_words() const;
@@ -86,11 +92,12 @@ std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high)
 /// The best of some numbers, and those that score about as well.
 struct ClassNumberPeak {
   std::int64_t k = 0, low = 0, high = 0;
-  bool is_flat = false;  ///< more numbers score about as well than the interval was let grow to
+  Sureness sureness = Sureness::kUnsure;
 };
 
-/// `tolerance`: how far below the best score is about as well. The interval is at most 30% of k
-/// wide. Of equal scores the lowest number counts.
+/// `tolerance`: how far below the best score is about as well. The interval is at most 27% of k
+/// wide. How sure the peak is depends on how far apart those numbers are that score within a third
+/// of the tolerance. Of equal scores the lowest number counts. There must be a number.
 ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector<double>& scores,
                           double tolerance);
 

@@ -158,9 +158,9 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Tra
                   const Context& context) {
   if (!options.resume) {
     folder.empty();
-    const bool has_bank_files =
-        material.bank_plan() && material.bank_plan()->home == BankHome::kFile;
-    if (options.overwrite && !has_bank_files) remove_folder(folder.path() / "bank");
+    const auto& bank = material.bank_plan();
+    if (options.overwrite && bank && bank->home != BankHome::kFile)
+      remove_folder(folder.path() / "bank");
     write_file_atomically(folder.config(), options.config);
   }
   const auto environment = environment_of(material.placement(), context);
@@ -187,7 +187,7 @@ class Trainer {
  public:
   /// All references must outlive it.
   Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
-          const TrainOptions& options, const Context& context)
+          std::vector<double> prior, const TrainOptions& options, const Context& context)
       : options_(options),
         context_(context),
         folder_(folder),
@@ -196,10 +196,8 @@ class Trainer {
         info_(std::move(info)),
         set_(material.set()),
         model_(backbone, info_, placement_, context.seed, material.trunk()),
-        objective_(options.objective, info_.k(),
-                   options.prior.empty() ? std::vector<double>{}
-                                         : read_prior(options.prior, info_.classes),
-                   placement_.trained, placement_.device),
+        objective_(options.objective, info_.k(), std::move(prior), placement_.trained,
+                   placement_.device),
         step_(model_.blocks(), model_.head(), objective_, options.sgd, alone_),
         sampler_(material.make_sampler(context.seed)),
         checkpoints_(folder_.checkpoints(), identity_of(options, info_, material, context.seed)),
@@ -456,22 +454,50 @@ CandidateOptions candidate_of(const TrainOptions& options, const Backbone& backb
 
 namespace {
 
+/// What an estimate depends on beside images and model.
+std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t seed) {
+  return fmt::format("rule {}, k_max {}, {} epochs, {} steps, {} cluster steps, {} seeds from {}",
+                     options.rule == ClassNumberRule::kPaper ? "paper" : "clusters",
+                     options.k_max ? std::to_string(*options.k_max) : "as usual", options.epochs,
+                     options.min_steps, options.cluster_steps, options.seeds, seed);
+}
+
+ClassNumber stored_class_number(const fs::path& file, const std::string& settings) {
+  try {
+    const auto json = nlohmann::json::parse(read_text_file(file));
+    if (const std::string before = json.at("settings"); before != settings) {
+      throw UsageError(
+          fmt::format("--resume: the number of classes was estimated with {}; now it "
+                      "would be with {}",
+                      before, settings));
+    }
+    return ClassNumber::from_json(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()),
+                    "remove it to estimate the number of classes again");
+  }
+}
+
 /// From the run's folder, if it was estimated before.
 ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
                             const Backbone& backbone, const TrainOptions& options,
                             const Context& context) {
-  if (options.resume && fs::exists(folder.estimate())) {
-    try {
-      return ClassNumber::from_json(nlohmann::json::parse(read_text_file(folder.estimate())));
-    } catch (const nlohmann::json::exception& error) {
-      throw DataError(fmt::format("{}: {}", folder.estimate().string(), error.what()),
-                      "remove it to estimate the number of classes again");
-    }
-  }
+  const std::string settings = estimate_settings(*options.estimate, context.seed);
+  if (options.resume && fs::exists(folder.estimate()))
+    return stored_class_number(folder.estimate(), settings);
   ClassNumberOptions how = *options.estimate;
   how.model = candidate_of(options, backbone);
-  const ClassNumber found = estimate_class_number(material, backbone, how, context);
-  write_file_atomically(folder.estimate(), found.to_json().dump(2) + "\n");
+  ClassNumber found;
+  try {
+    found = estimate_class_number(material, backbone, how, context);
+  } catch (const InterruptedError& error) {
+    throw InterruptedError(
+        error.what(),
+        fmt::format("begin the estimate again with: --out {} --resume", options.out.string()));
+  }
+  nlohmann::json json = found.to_json();
+  json["settings"] = settings;
+  write_file_atomically(folder.estimate(), json.dump(2) + "\n");
   context.log.info(found.in_words());
   return found;
 }
@@ -486,19 +512,26 @@ TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions
   if (options.material.grad_from_block)
     check_first_trained_block(backbone.config, *options.material.grad_from_block);
   const bool estimates = !options.k && options.estimate;
-  std::int64_t k = estimates ? 0 : number_of_classes(options, dataset);
+  std::optional<ModelInfo> info;
+  std::vector<double> prior;
+  if (!estimates)
+    info = model_info(backbone, dataset, number_of_classes(options, dataset), options);
+  if (!options.prior.empty()) {
+    if (!info) throw UsageError("--prior names new classes: say with --k how many there are");
+    prior = read_prior(options.prior, info->classes);
+  }
   RunFolder folder(options.out, how_to_open(options));
-  TrainingMaterial material(std::move(dataset), backbone, options.material, folder.path(), policy,
-                            context);
+  MaterialOptions needed = options.material;
+  needed.sees_labelled = estimates;
+  TrainingMaterial material(std::move(dataset), backbone, needed, folder.path(), policy, context);
   std::optional<ClassNumber> estimate;
   if (estimates) {
     check_class_number(material.set(), *options.estimate);
     begin_folder(folder, material, options, context);
     estimate = class_number_of(folder, material, backbone, options, context);
-    k = estimate->k;
+    info = model_info(backbone, material.set().dataset(), estimate->k, options);
   }
-  Trainer trainer(folder, material, backbone,
-                  model_info(backbone, material.set().dataset(), k, options), options, context);
+  Trainer trainer(folder, material, backbone, *info, std::move(prior), options, context);
   if (!estimates) begin_folder(folder, material, options, context);
   TrainSummary summary = trainer.run();
   summary.estimate = std::move(estimate);

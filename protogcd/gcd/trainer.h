@@ -64,8 +64,8 @@ CandidateOptions candidate_of(const TrainOptions& options, const Backbone& backb
 ///
 /// Stopped at any point and resumed, it gives the same model, predictions and metrics (times aside)
 /// as if it had not been stopped: on a CPU with the same threads, on CUDA with `deterministic`.
-/// A K that was estimated is kept in estimate.json. Asked to stop, it writes a checkpoint and
-/// throws InterruptedError, whose hint says how to go on.
+/// A K that was estimated is kept in estimate.json; an estimate that was stopped begins again.
+/// Asked to stop, it writes a checkpoint and throws InterruptedError, whose hint says how to go on.
 TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
                    const BadImagePolicy& policy, const Context& context);
 

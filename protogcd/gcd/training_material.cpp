@@ -36,9 +36,14 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
   const std::uint64_t free = placement_.device.is_cuda() ? free_memory(placement_.device) : 0;
   const std::uint64_t tokens_bytes =
       placement_.device.is_cuda() ? (free - std::min(free, bank_bytes)) / 3 : cache_bytes_ / 2;
-  const std::size_t all = set_.train().size() + set_.count(SampleSet::kTest);
-  for (const SampleSet set : {SampleSet::kLabelled, SampleSet::kUnlabelled, SampleSet::kTest}) {
-    const double share = static_cast<double>(set_.count(set)) / static_cast<double>(all);
+  const auto wanted = [&](SampleSet set) {
+    return set == SampleSet::kLabelled && !options_.sees_labelled ? 0 : set_.count(set);
+  };
+  constexpr SampleSet kSets[] = {SampleSet::kLabelled, SampleSet::kUnlabelled, SampleSet::kTest};
+  std::size_t all = 0;
+  for (const SampleSet set : kSets) all += wanted(set);
+  for (const SampleSet set : kSets) {
+    const double share = all == 0 ? 0 : static_cast<double>(wanted(set)) / static_cast<double>(all);
     tokens_.try_emplace(
         set,
         EvaluationTokens(set_.sources(), sources_of(set_.of(set)), *trunk_, loader_,

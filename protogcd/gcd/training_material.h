@@ -27,6 +27,7 @@ struct MaterialOptions {
   double borrow = 0;      ///< strength of borrowed differences (engine/borrowed_views.h); 0: none
   std::optional<double> cache_gb = {};  ///< for decoded images and tokens; nothing: half of it
   ReadingOptions reading = {};
+  bool sees_labelled = false;  ///< tokens of labelled images are wanted too, and kept in memory
 };
 
 class TrainingMaterial {

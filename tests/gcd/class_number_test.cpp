@@ -13,6 +13,7 @@
 namespace protogcd {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -101,23 +102,25 @@ TEST(ClassNumberPeak, IsTheBestAndTheIntervalHoldsWhatIsAboutAsGood) {
   EXPECT_EQ(peak.k, 20);
   EXPECT_EQ(peak.low, 19);
   EXPECT_EQ(peak.high, 21);
-  EXPECT_FALSE(peak.is_flat);
+  EXPECT_EQ(peak.sureness, Sureness::kSure) << "20 and 21 are as good as one";
 }
 
-TEST(ClassNumberPeak, AnIntervalIsAtMostThirtyPercentWideAndThePlateauIsTold) {
+TEST(ClassNumberPeak, AnIntervalIsAtMost27PercentWideAndAPlateauIsUnsure) {
   std::vector<std::int64_t> ks;
   for (std::int64_t k = 10; k <= 40; ++k) ks.push_back(k);
   std::vector<double> scores(ks.size(), 0.5);
   scores[10] = 0.51;
   const ClassNumberPeak peak = find_peak(ks, scores, 0.1);
   EXPECT_EQ(peak.k, 20);
-  EXPECT_LE(peak.high - peak.low, 6);
-  EXPECT_TRUE(peak.is_flat);
+  EXPECT_EQ(peak.high - peak.low, 5);
+  EXPECT_EQ(peak.sureness, Sureness::kUnsure);
 }
 
 TEST(ClassNumberPeak, OfEqualScoresTheLowestNumberCounts) {
   EXPECT_EQ(find_peak({3, 4, 5}, {0, 0, 0}, 0.02).k, 3);
-  EXPECT_EQ(find_peak({3, 4, 5}, {-kInfinity, -kInfinity, -kInfinity}, 0.02).k, 3);
+  const ClassNumberPeak nothing = find_peak({3, 4, 5}, {-kInfinity, -kInfinity, -kInfinity}, 0.02);
+  EXPECT_EQ(nothing.k, 3);
+  EXPECT_EQ(nothing.sureness, Sureness::kUnsure);
 }
 
 TEST(ClassNumberGrid, HoldsEveryNumberOfFewAndSomeOfMany) {
@@ -215,7 +218,7 @@ TEST(ClassNumber, SurvivesItsFile) {
                           .low = 14,
                           .high = 16,
                           .sureness = Sureness::kFairly,
-                          .by_silhouette = true,
+                          .basis = ClassNumberBasis::kPrototypeScore,
                           .curve = {{15, 0.9, 0.3, std::nan(""), -kInfinity, -kInfinity}},
                           .seconds = 2.5};
   const ClassNumber again = ClassNumber::from_json(nlohmann::json::parse(found.to_json().dump()));
@@ -223,6 +226,26 @@ TEST(ClassNumber, SurvivesItsFile) {
   EXPECT_EQ(again.in_words(), found.in_words());
   EXPECT_TRUE(std::isnan(again.curve[0].accuracy));
   EXPECT_EQ(again.curve[0].log_score, -kInfinity);
+}
+
+TEST(ClassNumber, AFileThatMakesNoSenseIsAnError) {
+  const auto with = [](const char* key, const nlohmann::json& value) {
+    nlohmann::json json = ClassNumber{.k = 15, .k_old = 10, .low = 15, .high = 15}.to_json();
+    json[key] = value;
+    return json;
+  };
+  EXPECT_THROW(ClassNumber::from_json(with("k", 9)), DataError);
+  EXPECT_THROW(ClassNumber::from_json(with("sure", "certain")), DataError);
+  EXPECT_THROW(ClassNumber::from_json(with("by", "magic")), DataError);
+}
+
+TEST(ClassNumber, WordsSayWhereMoreClassesMayHide) {
+  ClassNumber found{.k = 15, .k_old = 10, .low = 15, .high = 15, .sureness = Sureness::kSure};
+  EXPECT_THAT(found.in_words(), AllOf(HasSubstr("5 new"), HasSubstr("no other fits")));
+  found.sureness = Sureness::kUnsure;
+  EXPECT_THAT(found.in_words(), HasSubstr("numbers far from it"));
+  found.is_largest = true;
+  EXPECT_THAT(found.in_words(), HasSubstr("--k-max"));
 }
 
 }  // namespace
