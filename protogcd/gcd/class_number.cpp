@@ -79,6 +79,10 @@ class Estimator {
     return std::max<std::int64_t>(
         1, static_cast<std::int64_t>(material_.make_sampler(0).batches_per_epoch()));
   }
+  std::int64_t cluster_steps() const {
+    return options_.cluster_steps.value_or(
+        std::clamp<std::int64_t>(18 * steps_per_epoch(), 450, 1000));
+  }
   std::int64_t score_steps() const {
     return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
   }
@@ -114,7 +118,7 @@ Candidate Estimator::train(std::int64_t k, std::int64_t steps, const ScheduleOpt
 
 /// The mean over models with two numbers of prototypes and all seeds.
 std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
-  const std::int64_t steps = options_.cluster_steps;
+  const std::int64_t steps = cluster_steps();
   ScheduleOptions schedule = options_.model.schedule;
   schedule.epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
   schedule.ramp_epochs = std::max<std::int64_t>(schedule.epochs / 2, 1);

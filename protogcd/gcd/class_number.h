@@ -28,8 +28,9 @@ struct ClassNumberOptions {
   std::optional<std::int64_t> k_max = {};  ///< nothing: 3 K_old + 20, at most a fifth of the images
   std::int64_t epochs = 3;                 ///< of a candidate of the Prototype Score, and
   std::int64_t min_steps = 350;            ///< never fewer steps than these
-  std::int64_t cluster_steps = 450;        ///< of a model whose features are clustered
-  std::int64_t seeds = 1;                  ///< repetitions, which narrow the noise
+  /// Of a model whose features are clustered; nothing: 18 epochs, at least 450 and at most 1,000.
+  std::optional<std::int64_t> cluster_steps = {};
+  std::int64_t seeds = 1;  ///< repetitions, which narrow the noise
   /// Of a full run; what a candidate needs is set here. Its pseudo-labels are chosen batch by
   /// batch.
   CandidateOptions model = {};

@@ -456,10 +456,13 @@ namespace {
 
 /// What an estimate depends on beside images and model.
 std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t seed) {
-  return fmt::format("rule {}, k_max {}, {} epochs, {} steps, {} cluster steps, {} seeds from {}",
+  const auto or_usual = [](const std::optional<std::int64_t>& number) {
+    return number ? std::to_string(*number) : "as usual";
+  };
+  return fmt::format("rule {}, k_max {}, {} epochs, {} steps, cluster steps {}, {} seeds from {}",
                      options.rule == ClassNumberRule::kPaper ? "paper" : "clusters",
-                     options.k_max ? std::to_string(*options.k_max) : "as usual", options.epochs,
-                     options.min_steps, options.cluster_steps, options.seeds, seed);
+                     or_usual(options.k_max), options.epochs, options.min_steps,
+                     or_usual(options.cluster_steps), options.seeds, seed);
 }
 
 ClassNumber stored_class_number(const fs::path& file, const std::string& settings) {
