@@ -24,8 +24,8 @@ constexpr const char* kLockFile = ".lock";
 /// All that a run writes at its top.
 bool is_of_a_run(const std::string& name) {
   for (const char* known :
-       {kLockFile, "config.toml", "run.json", "estimate.json", "metrics.jsonl", "predictions.csv", "result.json",
-        "skipped.csv", "model", "checkpoints", "bank", "report.html"}) {
+       {kLockFile, "config.toml", "run.json", "estimate.json", "metrics.jsonl", "predictions.csv",
+        "result.json", "skipped.csv", "model", "checkpoints", "bank", "report.html"}) {
     if (name == known) return true;
   }
   return name.starts_with("events.out.tfevents") || name.starts_with("embeddings.");

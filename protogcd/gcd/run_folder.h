@@ -1,8 +1,8 @@
 // A run's folder on disk: never overwritten unasked, used by one process at a time, and always in a
 // state that a killed run can go on from.
 //
-//   config.toml  run.json  estimate.json  metrics.jsonl  predictions.csv  skipped.csv  result.json  model/
-//   checkpoints/  events.out.tfevents.*
+//   config.toml  run.json  estimate.json  metrics.jsonl  predictions.csv  skipped.csv  result.json
+//   model/  checkpoints/  events.out.tfevents.*
 #pragma once
 
 #include <cstdint>

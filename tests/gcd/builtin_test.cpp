@@ -58,7 +58,7 @@ TEST(BuiltinBackbone, IsTakenForSmallImagesAndServesTheModelLater) {
   const auto json = json_of(run_protogcd(discover_command(work.folder, "run")));
   EXPECT_GT(json.at("all").get<double>(), 30) << "chance is 6";
   EXPECT_THAT(work.read("run/config.toml"),
-              AllOf(HasSubstr("backbone = \"builtin\""), HasSubstr("head_hidden = 1024")));
+              AllOf(HasSubstr("backbone = \"builtin\""), HasSubstr("head_hidden = 512")));
   const auto predicted =
       run_protogcd({"predict", "--model", work.folder / "run", "--images",
                     work.folder / "demo/unlabelled", "--out", work.folder / "again.csv"});
