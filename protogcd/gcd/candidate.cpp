@@ -4,9 +4,16 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <thread>
+
 #include "protogcd/core/error.h"
 #include "protogcd/core/progress.h"
 #include "protogcd/gcd/train_step.h"
+#include "protogcd/nn/device.h"
 
 namespace protogcd {
 namespace {
@@ -34,53 +41,118 @@ std::unique_ptr<TrainedBlocks> fresh_blocks(const TrainingMaterial& material,
                              material.placement().trained, material.placement().device);
 }
 
-}  // namespace
+/// A candidate on its way.
+class Training {
+ public:
+  Training(TrainingMaterial& material, const Backbone& backbone, const CandidateOptions& options)
+      : material_(material),
+        options_(options),
+        placement_(material.placement()),
+        blocks_(fresh_blocks(material, backbone)),
+        head_(options.head, options.seed, placement_.trained, placement_.device),
+        objective_(options.objective, options.head.classes, {}, placement_.trained,
+                   placement_.device),
+        step_(*blocks_, head_, objective_, options.sgd, alone_),
+        sampler_(material.make_sampler(options.seed)),
+        views_(material.make_views(sampler_, options.seed)) {}
 
-Candidate train_candidate(TrainingMaterial& material, const Backbone& backbone,
-                          const CandidateOptions& options, Progress& progress,
-                          const Context& context) {
-  const Placement& placement = material.placement();
-  const auto blocks = fresh_blocks(material, backbone);
-  Head head(options.head, options.seed, placement.trained, placement.device);
-  SingleProcess alone;
-  const Objective objective(options.objective, options.head.classes, {}, placement.trained,
-                            placement.device);
-  TrainStep step(*blocks, head, objective, options.sgd, alone);
-  const Sampler sampler = material.make_sampler(options.seed);
-  const auto views = material.make_views(sampler, options.seed);
-  const auto per_epoch = static_cast<std::int64_t>(sampler.batches_per_epoch());
-  const auto on_device = at::device(placement.device);
+  void run(Progress& progress, const Context& context);
+  Candidate result(const Context& context);
 
-  material.prepare_bank(0);
+ private:
+  TrainingMaterial& material_;
+  const CandidateOptions options_;
+  const Placement placement_;
+  std::unique_ptr<TrainedBlocks> blocks_;
+  Head head_;
+  SingleProcess alone_;
+  Objective objective_;
+  TrainStep step_;
+  Sampler sampler_;
+  std::unique_ptr<ViewSource> views_;
+};
+
+void Training::run(Progress& progress, const Context& context) {
+  const auto per_epoch = static_cast<std::int64_t>(sampler_.batches_per_epoch());
+  const auto on_device = at::device(placement_.device);
   StepSchedule schedule;
-  for (std::int64_t done = 0; done < options.steps; ++done) {
+  for (std::int64_t done = 0; done < options_.steps; ++done) {
     const std::int64_t epoch = done / per_epoch, in_epoch = done % per_epoch;
     if (in_epoch == 0) {
-      views->start_epoch(static_cast<std::uint32_t>(epoch), 0);
-      schedule = {
-          .rate = at::scalar_tensor(learning_rate(options.schedule, epoch),
-                                    on_device.dtype(placement.trained)),
-          .hard_count = at::scalar_tensor(
-              hard_count(options.schedule, epoch, static_cast<std::int64_t>(sampler.batch_size())),
-              on_device.dtype(at::kLong))};
+      views_->start_epoch(static_cast<std::uint32_t>(epoch), 0);
+      schedule = {.rate = at::scalar_tensor(learning_rate(options_.schedule, epoch),
+                                            on_device.dtype(placement_.trained)),
+                  .hard_count = at::scalar_tensor(
+                      hard_count(options_.schedule, epoch,
+                                 static_cast<std::int64_t>(sampler_.batch_size())),
+                      on_device.dtype(at::kLong))};
     }
-    step.run(views->next(), material.labels_of(sampler, epoch, in_epoch), schedule);
+    step_.run(views_->next(), material_.labels_of(sampler_, epoch, in_epoch), schedule);
     progress.add();
     if (context.interrupted())
       throw InterruptedError("stopped while the number of classes was estimated");
   }
-  Candidate candidate = describe(material, *blocks, context);
-  candidate.prototypes = unit_rows(head.named_parameters().at("prototype_layer.weight_v").detach())
+}
+
+Candidate Training::result(const Context& context) {
+  Candidate candidate = describe(material_, *blocks_, context);
+  candidate.prototypes = unit_rows(head_.named_parameters().at("prototype_layer.weight_v").detach())
                              .to(at::kCPU, at::kFloat);
   for (const at::Tensor& values :
        {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
     if (!values.isfinite().all().item<bool>()) {
       throw UsageError(fmt::format("training with {} classes diverged: features are no numbers",
-                                   options.head.classes),
+                                   options_.head.classes),
                        "try a lower --lr, or higher temperatures");
     }
   }
   return candidate;
+}
+
+/// Steps of small models leave cores idle: two trainings with a core each are half as fast again as
+/// one after the other with both.
+void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, std::size_t workers,
+                      Progress& progress, const Context& context) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::exception_ptr> errors(workers);
+  std::vector<std::thread> threads;
+  for (std::size_t w = 0; w < workers; ++w) {
+    threads.emplace_back([&, w] {
+      set_compute_threads(std::max<std::size_t>(context.threads / workers, 1));
+      try {
+        for (std::size_t i = next++; i < trainings.size(); i = next++)
+          trainings[i]->run(progress, context);
+      } catch (...) {
+        errors[w] = std::current_exception();
+        next = trainings.size();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  set_compute_threads(context.threads);
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbone& backbone,
+                                        const std::vector<CandidateOptions>& options,
+                                        Progress& progress, const Context& context) {
+  material.prepare_bank(0);
+  std::vector<std::unique_ptr<Training>> trainings;
+  for (const CandidateOptions& one : options)
+    trainings.push_back(std::make_unique<Training>(material, backbone, one));
+  const std::size_t workers =
+      material.is_shareable() ? std::min(trainings.size(), context.threads) : 1;
+  if (workers > 1) {
+    run_side_by_side(trainings, workers, progress, context);
+  } else {
+    for (const auto& training : trainings) training->run(progress, context);
+  }
+  std::vector<Candidate> candidates;
+  for (const auto& training : trainings) candidates.push_back(training->result(context));
+  return candidates;
 }
 
 Candidate untrained_candidate(TrainingMaterial& material, const Backbone& backbone,

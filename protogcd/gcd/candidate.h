@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 #include "protogcd/core/context.h"
 #include "protogcd/gcd/objective.h"
 #include "protogcd/gcd/schedule.h"
@@ -32,10 +34,13 @@ struct Candidate {
   at::Tensor prototypes;            ///< mu, unit rows, [K, D]
 };
 
-/// Adds each step to `progress`. InterruptedError where the context asks to stop.
-Candidate train_candidate(TrainingMaterial& material, const Backbone& backbone,
-                          const CandidateOptions& options, Progress& progress,
-                          const Context& context);
+/// One for each of the options, in their order. Trained side by side on a CPU with a bank, where
+/// that is quicker (docs/class-number.md): each by its share of the threads. Adds each step to
+/// `progress`. InterruptedError where the context asks to stop; UsageError where a training
+/// diverges.
+std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbone& backbone,
+                                        const std::vector<CandidateOptions>& options,
+                                        Progress& progress, const Context& context);
 
 /// The features of the backbone as it is.
 Candidate untrained_candidate(TrainingMaterial& material, const Backbone& backbone,

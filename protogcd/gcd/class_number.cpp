@@ -86,11 +86,11 @@ class Estimator {
   std::int64_t score_steps() const {
     return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
   }
-  Candidate train(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
-                  std::uint64_t seed, Progress& progress);
+  CandidateOptions candidate(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
+                             std::int64_t seed) const;
   std::vector<double> silhouettes(const std::vector<std::int64_t>& ks);
   std::vector<double> frozen_accuracies(const std::vector<std::int64_t>& ks);
-  double score(std::int64_t k);
+  void try_numbers(const std::vector<std::int64_t>& ks);
   ClassNumber by_clusters();
   ClassNumber by_score();
   ClassNumber by_algorithm_1();
@@ -106,14 +106,14 @@ class Estimator {
   std::map<std::int64_t, ClassNumberPoint> points_;
 };
 
-Candidate Estimator::train(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
-                           std::uint64_t seed, Progress& progress) {
-  CandidateOptions candidate = options_.model;
-  candidate.head.classes = k;
-  candidate.schedule = schedule;
-  candidate.steps = steps;
-  candidate.seed = context_.seed + seed;
-  return train_candidate(material_, backbone_, candidate, progress, context_);
+CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps,
+                                      const ScheduleOptions& schedule, std::int64_t seed) const {
+  CandidateOptions options = options_.model;
+  options.head.classes = k;
+  options.schedule = schedule;
+  options.steps = steps;
+  options.seed = context_.seed + static_cast<std::uint64_t>(seed);
+  return options;
 }
 
 /// The mean over models with two numbers of prototypes and all seeds.
@@ -124,19 +124,21 @@ std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) 
   schedule.ramp_epochs = std::max<std::int64_t>(schedule.epochs / 2, 1);
   std::vector<std::int64_t> prototypes = {k_max_};
   if (2 * k_old_ + 10 < k_max_) prototypes.push_back(2 * k_old_ + 10);
-  const auto models = static_cast<double>(std::ssize(prototypes) * options_.seeds);
-  Progress progress("estimate", static_cast<std::uint64_t>(models * static_cast<double>(steps)),
-                    "steps", context_.progress());
-  std::vector<double> sums(ks.size(), 0);
-  for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
-    for (const std::int64_t k : prototypes) {
-      const Candidate candidate =
-          train(k, steps, schedule, static_cast<std::uint64_t>(seed), progress);
-      const auto curve = silhouette_curve(candidate, labels_, ks, context_.seed, context_);
-      for (std::size_t i = 0; i < ks.size(); ++i) sums[i] += curve[i];
-    }
+  std::vector<CandidateOptions> models;
+  for (std::int64_t seed = 0; seed < options_.seeds; ++seed)
+    for (const std::int64_t k : prototypes) models.push_back(candidate(k, steps, schedule, seed));
+  std::vector<Candidate> trained;
+  {
+    Progress progress("estimate", models.size() * static_cast<std::uint64_t>(steps), "steps",
+                      context_.progress());
+    trained = train_candidates(material_, backbone_, models, progress, context_);
   }
-  for (double& sum : sums) sum /= models;
+  std::vector<double> sums(ks.size(), 0);
+  for (const Candidate& model : trained) {
+    const auto curve = silhouette_curve(model, labels_, ks, context_.seed, context_);
+    for (std::size_t i = 0; i < ks.size(); ++i)
+      sums[i] += curve[i] / static_cast<double>(trained.size());
+  }
   for (std::size_t i = 0; i < ks.size(); ++i) {
     points_.try_emplace(ks[i], unknown(ks[i]));
     points_[ks[i]].silhouette = sums[i];
@@ -152,27 +154,38 @@ std::vector<double> Estimator::frozen_accuracies(const std::vector<std::int64_t>
   return curve;
 }
 
-/// log protoScore of K, the mean over the seeds; every K is trained once.
-double Estimator::score(std::int64_t k) {
-  ClassNumberPoint& point = points_.try_emplace(k, unknown(k)).first->second;
-  if (!std::isnan(point.log_score)) return point.log_score;
-  Progress progress(fmt::format("try K = {}", k),
-                    static_cast<std::uint64_t>(options_.seeds * score_steps()), "steps",
-                    context_.progress());
-  point.accuracy = point.log_centroids = point.log_score = 0;
-  const auto count = static_cast<double>(options_.seeds);
+/// Trains those of these numbers that were not tried yet, each with every seed.
+void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
+  std::vector<std::int64_t> fresh;
+  for (const std::int64_t k : ks) {
+    const ClassNumberPoint& point = points_.try_emplace(k, unknown(k)).first->second;
+    if (std::isnan(point.log_score) && std::ranges::find(fresh, k) == fresh.end())
+      fresh.push_back(k);
+  }
+  if (fresh.empty()) return;
   ScheduleOptions schedule = options_.model.schedule;  // which ends no earlier than the steps
   schedule.epochs =
       std::max(schedule.epochs, (score_steps() + steps_per_epoch() - 1) / steps_per_epoch());
-  for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
-    const PrototypeScore found = prototype_score(train(k, score_steps(), options_.model.schedule,
-                                                       static_cast<std::uint64_t>(seed), progress),
-                                                 labels_, k_old_);
-    point.accuracy += found.accuracy / count;
-    point.log_centroids += found.log_centroids / count;
-    point.log_score += found.log_score() / count;
+  std::vector<CandidateOptions> models;
+  for (const std::int64_t k : fresh) {
+    for (std::int64_t seed = 0; seed < options_.seeds; ++seed)
+      models.push_back(candidate(k, score_steps(), schedule, seed));
   }
-  return point.log_score;
+  Progress progress(fmt::format("try K = {}", fmt::join(fresh, ", ")),
+                    models.size() * static_cast<std::uint64_t>(score_steps()), "steps",
+                    context_.progress());
+  const auto trained = train_candidates(material_, backbone_, models, progress, context_);
+  const auto seeds = static_cast<std::size_t>(options_.seeds);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    ClassNumberPoint& point = points_.at(fresh[i]);
+    point.accuracy = point.log_centroids = point.log_score = 0;
+    for (std::size_t seed = 0; seed < seeds; ++seed) {
+      const PrototypeScore found = prototype_score(trained[i * seeds + seed], labels_, k_old_);
+      point.accuracy += found.accuracy / static_cast<double>(seeds);
+      point.log_centroids += found.log_centroids / static_cast<double>(seeds);
+      point.log_score += found.log_score() / static_cast<double>(seeds);
+    }
+  }
 }
 
 ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const {
@@ -212,11 +225,14 @@ ClassNumber Estimator::by_clusters() {
 /// A coarse grid, then halfway to the neighbours of the best until they are near.
 ClassNumber Estimator::by_score() {
   constexpr std::int64_t kCoarse = 8;
+  std::vector<std::int64_t> coarse;
   for (std::int64_t i = 0; i <= kCoarse; ++i) {
     const double share = static_cast<double>(i) / kCoarse;
-    score(std::lround(static_cast<double>(k_old_) *
-                      std::pow(static_cast<double>(k_max_) / static_cast<double>(k_old_), share)));
+    coarse.push_back(
+        std::lround(static_cast<double>(k_old_) *
+                    std::pow(static_cast<double>(k_max_) / static_cast<double>(k_old_), share)));
   }
+  try_numbers(coarse);
   for (;;) {
     std::vector<std::int64_t> ks;
     for (const auto& [k, point] : points_)
@@ -235,15 +251,18 @@ ClassNumber Estimator::by_score() {
       return answer(find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_)),
                     ClassNumberBasis::kPrototypeScore);
     }
-    for (const std::int64_t k : next) score(k);
+    try_numbers(next);
   }
 }
 
 ClassNumber Estimator::by_algorithm_1() {
-  const std::int64_t k = k_old_ + search_new_classes(k_max_ - k_old_, [&](std::int64_t k_new) {
-                           return score(k_old_ + k_new);
-                         });
-  score(k);  // without room for new classes nothing was scored
+  const std::int64_t k =
+      k_old_ + search_new_classes(k_max_ - k_old_, [&](std::int64_t k_new) {
+        const std::int64_t first = k_old_ + k_new;
+        try_numbers({first, first + 1});
+        return std::pair(points_.at(first).log_score, points_.at(first + 1).log_score);
+      });
+  try_numbers({k});  // without room for new classes nothing was tried
   std::vector<std::int64_t> ks;
   std::vector<double> scores;
   for (const auto& [tried, point] : points_) {
@@ -271,10 +290,8 @@ std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& 
   silhouettes(ks);
   frozen_accuracies(ks);
   std::vector<ClassNumberPoint> result;
-  for (const std::int64_t k : ks) {
-    score(k);
-    result.push_back(points_.at(k));
-  }
+  try_numbers(ks);
+  for (const std::int64_t k : ks) result.push_back(points_.at(k));
   return result;
 }
 
@@ -360,12 +377,12 @@ std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
   return Estimator(material, backbone, options, context).curve(ks);
 }
 
-std::int64_t search_new_classes(std::int64_t most_new,
-                                const std::function<double(std::int64_t)>& score) {
+std::int64_t search_new_classes(
+    std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores) {
   std::int64_t low = 0, high = most_new;
   while (low < high) {
     const std::int64_t middle = (low + high) / 2;
-    const double left = score(middle), right = score(middle + 1);
+    const auto [left, right] = scores(middle);
     if (left < right) {
       low = middle + 1;
     } else {

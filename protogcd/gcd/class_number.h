@@ -83,9 +83,10 @@ std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
 // The parts, for tests and for other searches.
 
 /// Algorithm 1: the number of new classes in 0 .. most_new with the highest score, if the score
-/// rises and then falls. Equal scores (two of minus infinity too) move the search to the left.
-std::int64_t search_new_classes(std::int64_t most_new,
-                                const std::function<double(std::int64_t)>& score);
+/// rises and then falls. `scores` gives those of k and k + 1; equal ones (two of minus infinity
+/// too) move the search to the left.
+std::int64_t search_new_classes(
+    std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores);
 
 /// The numbers from low to high that are looked at: all, or evenly spread ones where they are many.
 std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high);

@@ -87,6 +87,10 @@ void TrainingMaterial::make_bank() {
                                       loader_, depends_on, context_);
 }
 
+bool TrainingMaterial::is_shareable() const {
+  return bank_ && bank_plan_->refresh == 0 && placement_.device.is_cpu();
+}
+
 void TrainingMaterial::prepare_bank(std::int64_t epoch) {
   if (bank_) bank_->prepare(static_cast<std::uint32_t>(epoch));
 }
@@ -100,7 +104,12 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
                                                          std::uint64_t seed) const {
   std::unique_ptr<ViewSource> views;
   if (bank_) {
-    views = std::make_unique<BankViews>(*bank_, sampler, seed, placement_.device);
+    const auto prepare = [this](std::uint32_t epoch) -> const BankStore& {
+      const std::lock_guard lock(bank_mutex_);
+      bank_->prepare(epoch);
+      return bank_->store();
+    };
+    views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device);
   } else {
     views = std::make_unique<FreshViews>(set_.sources(), sources_of(set_.train()), sampler, *trunk_,
                                          loader_, placement_.trunk_batch(), seed);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -44,6 +45,8 @@ class TrainingMaterial {
   std::int64_t first_trained_block() const { return first_trained_block_; }
   const std::optional<BankPlan>& bank_plan() const { return bank_plan_; }
 
+  /// Whether several threads can train on it at once: on a CPU, from a bank that does not change.
+  bool is_shareable() const;
   /// Computes what the bank misses as this epoch begins.
   void prepare_bank(std::int64_t epoch);
   Sampler make_sampler(std::uint64_t seed) const;
@@ -76,6 +79,7 @@ class TrainingMaterial {
   std::optional<BankPlan> bank_plan_;
   std::map<SampleSet, EvaluationTokens> tokens_;
   std::unique_ptr<TokenBank> bank_;
+  mutable std::mutex bank_mutex_;  ///< trainings side by side prepare their epochs
 };
 
 }  // namespace protogcd

@@ -61,12 +61,15 @@ TEST(EstimateK, SaysANumberAnIntervalAndHowLongItTook) {
   EXPECT_EQ(json.at("truth"), 16);
 }
 
-TEST(EstimateK, TheSameSeedGivesTheSameNumbers) {
+TEST(EstimateK, TheSameSeedGivesTheSameNumbersAlsoSideBySide) {
   const TinyRun work;
-  auto first = json_of(run_protogcd(estimate(work))), again = json_of(run_protogcd(estimate(work)));
-  first.erase("seconds");
-  again.erase("seconds");
-  EXPECT_EQ(first, again);
+  for (const char* threads : {"1", "2"}) {  // with two, candidates are trained side by side
+    const auto command = estimate(work, {"--threads", threads, "--rule", "paper"});
+    auto first = json_of(run_protogcd(command)), again = json_of(run_protogcd(command));
+    first.erase("seconds");
+    again.erase("seconds");
+    EXPECT_EQ(first, again) << threads << " threads";
+  }
 }
 
 TEST(EstimateK, ThePapersRuleTrainsEachNumberItComparesOnce) {
@@ -121,10 +124,12 @@ TEST(EstimateK, WithoutRoomForNewClassesTheAnswerIsTheOldOnesAndUnsure) {
 
 TEST(EstimateK, TrainingThatDivergesIsToldAsSuch) {
   const TinyRun work;
-  const ProgramResult result =
-      run_protogcd(estimate(work, {"--lr", "1e30", "--rule", "paper", "--min-steps", "20"}));
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_THAT(result.errors, HasSubstr("diverged"));
+  for (const char* threads : {"1", "2"}) {
+    const ProgramResult result = run_protogcd(estimate(
+        work, {"--lr", "1e30", "--rule", "paper", "--min-steps", "20", "--threads", threads}));
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_THAT(result.errors, HasSubstr("diverged"));
+  }
 }
 
 TEST(EstimateK, OneOldClassIsEnough) {
