@@ -1,4 +1,5 @@
-// The flags of training, declared once for `train` and `discover`.
+// The flags of training and of counting classes, declared once for `train`, `discover` and
+// `estimate-k`.
 #pragma once
 
 #include "protogcd/cli/backbone_options.h"
@@ -9,7 +10,7 @@
 
 namespace protogcd::cli {
 
-/// Rules of the search for the number of classes, for `estimate-k` and `discover`.
+/// How the number of classes is searched for.
 struct EstimateFlags {
   std::string rule = "clusters";
   ClassNumberOptions estimate;

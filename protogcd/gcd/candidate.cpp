@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <memory>
 #include <thread>
@@ -111,20 +110,17 @@ Candidate Training::result(const Context& context) {
 
 /// Steps of small models leave cores idle: two trainings with a core each are half as fast again as
 /// one after the other with both.
-void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, std::size_t workers,
-                      Progress& progress, const Context& context) {
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::exception_ptr> errors(workers);
+void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, Progress& progress,
+                      const Context& context) {
+  std::vector<std::exception_ptr> errors(trainings.size());
   std::vector<std::thread> threads;
-  for (std::size_t w = 0; w < workers; ++w) {
-    threads.emplace_back([&, w] {
-      set_compute_threads(std::max<std::size_t>(context.threads / workers, 1));
+  for (std::size_t i = 0; i < trainings.size(); ++i) {
+    threads.emplace_back([&, i] {
+      set_compute_threads(context.threads / trainings.size());
       try {
-        for (std::size_t i = next++; i < trainings.size(); i = next++)
-          trainings[i]->run(progress, context);
+        trainings[i]->run(progress, context);
       } catch (...) {
-        errors[w] = std::current_exception();
-        next = trainings.size();
+        errors[i] = std::current_exception();
       }
     });
   }
@@ -140,18 +136,22 @@ std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbo
                                         const std::vector<CandidateOptions>& options,
                                         Progress& progress, const Context& context) {
   material.prepare_bank(0);
-  std::vector<std::unique_ptr<Training>> trainings;
-  for (const CandidateOptions& one : options)
-    trainings.push_back(std::make_unique<Training>(material, backbone, one));
-  const std::size_t workers =
-      material.is_shareable() ? std::min(trainings.size(), context.threads) : 1;
-  if (workers > 1) {
-    run_side_by_side(trainings, workers, progress, context);
-  } else {
-    for (const auto& training : trainings) training->run(progress, context);
-  }
+  const std::size_t together = material.is_shareable() ? context.threads : 1;
   std::vector<Candidate> candidates;
-  for (const auto& training : trainings) candidates.push_back(training->result(context));
+  while (candidates.size() < options.size()) {
+    std::vector<std::unique_ptr<Training>> trainings;
+    const std::size_t count = std::min(together, options.size() - candidates.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      trainings.push_back(
+          std::make_unique<Training>(material, backbone, options[candidates.size() + i]));
+    }
+    if (count > 1) {
+      run_side_by_side(trainings, progress, context);
+    } else {
+      trainings[0]->run(progress, context);
+    }
+    for (const auto& training : trainings) candidates.push_back(training->result(context));
+  }
   return candidates;
 }
 
