@@ -352,9 +352,8 @@ void declare_estimate_flags(OptionTable& table, EstimateFlags& flags) {
       .at_least(1);
   table
       .add("cluster_steps", &estimate.cluster_steps,
-           "training steps of a model whose features are clustered; 18 epochs, at least 450 and at "
-           "most "
-           "1,000 steps, if not given")
+           "training steps of a model whose features are clustered; 18 epochs, but 450 to 1,000 "
+           "steps, if not given")
       .at_least(1);
   table
       .add("min_steps", &estimate.min_steps,

@@ -1,8 +1,6 @@
 // `protogcd estimate-k`: how many classes are there among half-labelled images?
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +10,6 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
-#include "protogcd/core/text.h"
 #include "protogcd/gcd/class_number_baselines.h"
 #include "protogcd/nn/device.h"
 
@@ -61,14 +58,10 @@ class EstimateVerb {
     std::vector<Method> methods = {
         as_method(was_paper ? "clusters" : "Algorithm 1",
                   estimate_class_number(material_, backbone_, other, context_))};
-    std::vector<std::int64_t> labels;
-    for (const Sample& sample : material_.set().of(SampleSet::kLabelled))
-      labels.push_back(sample.label);
-    for (auto& [name, k, seconds] :
-         baseline_class_numbers(untrained_candidate(material_, backbone_, context_),
-                                at::tensor(at::ArrayRef<std::int64_t>(labels)),
-                                static_cast<std::int64_t>(material_.set().dataset().old_classes),
-                                largest_class_number(material_.set(), how_), context_)) {
+    for (auto& [name, k, seconds] : baseline_class_numbers(
+             untrained_candidate(material_, backbone_, context_), labelled_classes(material_.set()),
+             static_cast<std::int64_t>(material_.set().dataset().old_classes),
+             largest_class_number(material_.set(), how_), context_)) {
       methods.push_back({name, k, "", seconds});
     }
     return methods;

@@ -41,12 +41,6 @@ ClassNumberPoint unknown(std::int64_t k) {
           .log_score = kNaN};
 }
 
-at::Tensor labels_of(const TrainingSet& set) {
-  std::vector<std::int64_t> labels;
-  for (const Sample& sample : set.of(SampleSet::kLabelled)) labels.push_back(sample.label);
-  return at::tensor(at::ArrayRef<std::int64_t>(labels));
-}
-
 /// Each with its neighbours, 1 : 2 : 1, so that one lucky clustering does not decide.
 std::vector<double> smoothed(const std::vector<double>& scores) {
   std::vector<double> result;
@@ -67,7 +61,7 @@ class Estimator {
         backbone_(backbone),
         options_(options),
         context_(context),
-        labels_(labels_of(material.set())),
+        labels_(labelled_classes(material.set())),
         k_old_(static_cast<std::int64_t>(material.set().dataset().old_classes)),
         k_max_(largest_class_number(material.set(), options)) {}
 
@@ -195,7 +189,7 @@ ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basi
                      .high = peak.high,
                      .sureness = peak.sureness,
                      .basis = basis,
-                     .is_largest = peak.k == points_.rbegin()->first};
+                     .is_largest = peak.k == k_max_};
   if (result.is_largest) result.sureness = Sureness::kUnsure;
   for (const auto& [k, point] : points_) result.curve.push_back(point);
   return result;
@@ -322,6 +316,12 @@ Enum from_word(const char* const (&words)[kCount], const std::string& word) {
 
 }  // namespace
 
+at::Tensor labelled_classes(const TrainingSet& set) {
+  std::vector<std::int64_t> labels;
+  for (const Sample& sample : set.of(SampleSet::kLabelled)) labels.push_back(sample.label);
+  return at::tensor(at::ArrayRef<std::int64_t>(labels));
+}
+
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
   const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
   if (options.k_max) return *options.k_max;
@@ -395,7 +395,8 @@ std::int64_t search_new_classes(
 std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high) {
   const std::int64_t step = (high - low) / kMostGridPoints + 1;
   std::vector<std::int64_t> ks;
-  for (std::int64_t k = low; k <= high; k += step) ks.push_back(k);
+  for (std::int64_t k = low; k < high; k += step) ks.push_back(k);
+  ks.push_back(high);
   return ks;
 }
 

@@ -69,6 +69,8 @@ struct ClassNumber {
 /// images, or a k_max below the old classes or above what the images can tell.
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options);
+/// Of the labelled images, [N_l] int64.
+at::Tensor labelled_classes(const TrainingSet& set);
 
 ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
                                   const ClassNumberOptions& options, const Context& context);
