@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
 #include "protogcd/data/benchmark.h"
+#include "protogcd/data/class_split.h"
 #include "protogcd/data/user_data.h"
 
 namespace protogcd::cli {
@@ -29,7 +31,11 @@ void check_combination(const DataOptions& options) {
 }
 
 Dataset load(const DataOptions& options) {
-  if (options.is_benchmark()) return load_benchmark(options.dataset, options.root);
+  if (options.is_benchmark()) {
+    std::optional<std::size_t> old_classes;
+    if (options.old_classes) old_classes = static_cast<std::size_t>(*options.old_classes);
+    return load_benchmark(options.dataset, options.root, old_classes);
+  }
   if (!options.manifest.empty()) return load_manifest(options.manifest);
   if (!options.images.empty()) return load_images(options.images);
   return load_folders(options.labelled, options.unlabelled);
@@ -50,6 +56,11 @@ void declare_data_options(OptionTable& table, DataOptions& options) {
   table.add("images", &options.images, "plain images, any nesting").value_name("DIR");
   table.add("truth", &options.truth, "hidden labels as path,label, for evaluation alone")
       .value_name("FILE.csv");
+  table
+      .add("old_classes", &options.old_classes,
+           "split anew: so many classes are old, the first ones in the data's order, and half of "
+           "their images are labelled")
+      .at_least(1);
 }
 
 Dataset open_data(const DataOptions& options, Logger& log) {
@@ -63,9 +74,25 @@ Dataset open_data(const DataOptions& options, Logger& log) {
     if (!options.manifest.empty()) roots.push_back(options.manifest.parent_path());
     apply_truth(dataset, options.truth, roots);
   }
+  if (options.old_classes && !options.is_benchmark())
+    choose_old_classes(dataset, static_cast<std::size_t>(*options.old_classes));
   for (const auto& note : dataset.notes) log.info(note);
   for (const auto& warning : dataset.warnings) log.warning(warning);
   return dataset;
+}
+
+void adopt_recorded_split(DataOptions& options, const std::filesystem::path& run) {
+  const std::filesystem::path config = run / "config.toml";
+  if (options.old_classes || !std::filesystem::is_regular_file(config)) return;
+  auto recorded = toml_scalars(config);
+  const auto same = [&](const char* key, const std::filesystem::path& path) {
+    return recorded[key] ==
+           (path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string());
+  };
+  if (recorded["dataset"] == options.dataset && same("labelled", options.labelled) &&
+      same("unlabelled", options.unlabelled) && same("manifest", options.manifest) &&
+      options.images.empty())
+    options.old_classes = parse_integer(recorded["old_classes"]);
 }
 
 }  // namespace protogcd::cli

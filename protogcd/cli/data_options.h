@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "protogcd/core/log.h"
@@ -13,6 +14,7 @@ namespace protogcd::cli {
 struct DataOptions {
   std::string dataset;
   std::filesystem::path root, labelled, unlabelled, manifest, images, truth;
+  std::optional<std::int64_t> old_classes;
 
   bool is_benchmark() const { return !dataset.empty(); }
 };
@@ -23,5 +25,9 @@ void declare_data_options(OptionTable& table, DataOptions& options);
 /// --manifest, --images; --truth may go with all but --dataset. UsageError if they do not fit
 /// together. Notes and warnings go to the log.
 Dataset open_data(const DataOptions& options, Logger& log);
+
+/// Takes --old-classes from the configuration of a run on the same dataset, folders or manifest
+/// where it was not given, so that its model is judged on the split it was trained on.
+void adopt_recorded_split(DataOptions& options, const std::filesystem::path& run);
 
 }  // namespace protogcd::cli

@@ -91,7 +91,10 @@ Verb evaluate_verb() {
                 .add("backbone", &options->backbone,
                      "where the model's backbone is now, if it was moved")
                 .value_name("FILE");
-            return [options](Session& session) { evaluate_model(*options, session); };
+            return [options](Session& session) {
+              adopt_recorded_split(options->data, options->model);
+              evaluate_model(*options, session);
+            };
           }};
 }
 

@@ -36,18 +36,11 @@ std::string quote_toml(std::string_view text) {
   return quoted + '"';
 }
 
+constexpr std::uint64_t kLargestConfig = 16 << 20;
+
 std::string real_to_toml(double value) {
   const std::string text = fmt::format("{}", value);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-}
-
-/// A scalar TOML value as the text a flag would carry; nothing for tables, arrays and dates.
-std::optional<std::string> scalar_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* integer = node.as_integer()) return fmt::format("{}", integer->get());
-  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
-  if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
-  return std::nullopt;
 }
 
 /// The values of a TOML node if its type fits the option: text for text, whole numbers for
@@ -259,15 +252,7 @@ std::vector<std::string> OptionTable::file_keys() const {
 }
 
 void OptionTable::apply_toml(std::string_view text, const std::string& name) {
-  toml::table table;
-  try {
-    table = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    throw ConfigError(
-        fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
-  } catch (const std::logic_error&) {  // an assumption of the parser that the text broke
-    throw ConfigError(fmt::format("{}: not valid TOML", name));
-  }
+  const toml::table table = parse_toml(text, name);
   for (const auto& [toml_key, node] : table) {
     const std::string key(toml_key.str());
     const std::string where = fmt::format("{}:{}", name, toml_key.source().begin.line);
@@ -288,7 +273,6 @@ void OptionTable::apply_toml(std::string_view text, const std::string& name) {
 }
 
 void OptionTable::apply_toml_file(const std::filesystem::path& path) {
-  constexpr std::uint64_t kLargestConfig = 16 << 20;
   apply_toml(read_text_file(path, kLargestConfig), path.string());
 }
 
@@ -310,6 +294,14 @@ std::string OptionTable::to_toml() const {
                         value);
   }
   return text;
+}
+
+std::map<std::string, std::string> toml_scalars(const std::filesystem::path& file) {
+  std::map<std::string, std::string> scalars;
+  for (const auto& [key, node] : parse_toml(read_text_file(file, kLargestConfig), file.string())) {
+    if (auto text = scalar_text(node)) scalars[std::string(key.str())] = std::move(*text);
+  }
+  return scalars;
 }
 
 }  // namespace protogcd

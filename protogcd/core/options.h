@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,5 +103,9 @@ class OptionTable {
  private:
   std::deque<Option> options_;  // a deque, so that `add` may hand out references
 };
+
+/// The texts, numbers and booleans at the top of a TOML file, as flags would carry them;
+/// ConfigError if it is no TOML.
+std::map<std::string, std::string> toml_scalars(const std::filesystem::path& file);
 
 }  // namespace protogcd

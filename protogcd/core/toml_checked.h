@@ -25,3 +25,13 @@ namespace protogcd {
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE ::protogcd::toml_assumption_failed("toml++: unreachable")
 #include <toml++/toml.h>
+
+#include <string>
+#include <string_view>
+
+namespace protogcd {
+/// ConfigError names the file (`name`) and line of a syntax error.
+toml::table parse_toml(std::string_view text, const std::string& name);
+/// A scalar as the text a flag would carry; nothing for tables, arrays and dates.
+std::optional<std::string> scalar_text(const toml::node& node);
+}  // namespace protogcd

@@ -10,6 +10,7 @@
 #include "protogcd/core/numpy_random.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/cifar.h"
+#include "protogcd/data/class_split.h"
 
 namespace protogcd {
 namespace {
@@ -87,14 +88,17 @@ const BenchmarkInfo& find_benchmark(std::string_view name) {
                                did_you_mean(name, names), join(names, ", ")));
 }
 
-Dataset load_benchmark(std::string_view name, const std::filesystem::path& root) {
+Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
+                       std::optional<std::size_t> old_classes) {
   const BenchmarkInfo& info = find_benchmark(name);
   std::error_code error;
   if (!std::filesystem::is_directory(root, error)) {
     throw DataError(fmt::format("--root {}: no such folder; {} needs: {}", root.string(),
                                 info.title, info.layout));
   }
-  return split_benchmark(read_raw(info.name, root), std::string(info.name));
+  RawBenchmark raw = read_raw(info.name, root);
+  if (old_classes) choose_old_classes(raw, *old_classes);
+  return split_benchmark(std::move(raw), std::string(info.name));
 }
 
 Dataset split_benchmark(RawBenchmark raw, std::string name) {

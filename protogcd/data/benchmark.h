@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +28,10 @@ std::span<const BenchmarkInfo> benchmarks();
 const BenchmarkInfo& find_benchmark(std::string_view name);
 
 /// Reads the layout below `root` and splits it. An absent test set is none; anything else that is
-/// missing or wrong is a DataError that says what was expected, and where.
-Dataset load_benchmark(std::string_view name, const std::filesystem::path& root);
+/// missing or wrong is a DataError that says what was expected, and where. `old_classes`: so many
+/// instead of the published number (class_split.h).
+Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
+                       std::optional<std::size_t> old_classes = {});
 
 // --- pieces, for tests ---
 

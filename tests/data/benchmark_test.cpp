@@ -11,6 +11,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/numpy_random.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/data/class_split.h"
 #include "protogcd/data/ssb_splits.h"
 #include "tests/data/layouts.h"
 #include "tests/support/error_message.h"
@@ -120,6 +121,38 @@ TEST(Split, EveryTrainingImageIsInExactlyOneSetAndOnlyOldOnesAreLabelled) {
   }
   EXPECT_EQ(sources.size(), 310u);
   EXPECT_EQ(dataset.count(SampleSet::kLabelled), 77u) << "int(155 / 2)";
+}
+
+TEST(Split, TheFirstClassesOfTheOrderAreOldWhenSoManyAreAskedFor) {
+  RawBenchmark raw = made_up(10, 20, 8, false);
+  std::ranges::reverse(raw.old_ids);  // the published order, not that of the numbers
+  RawBenchmark more = raw;
+  choose_old_classes(raw, 3);
+  const Dataset few = split_benchmark(std::move(raw), "few");
+  EXPECT_EQ(few.old_classes, 3u);
+  EXPECT_THAT(std::vector(few.classes.begin(), few.classes.begin() + 4),
+              ElementsAre("c7", "c6", "c5", "c4"));
+  EXPECT_EQ(few.count(SampleSet::kLabelled), 15u);
+  EXPECT_EQ(few.count(SampleSet::kUnlabelled), 185u);
+  choose_old_classes(more, 19);
+  EXPECT_EQ(split_benchmark(std::move(more), "more").count(SampleSet::kLabelled), 95u);
+}
+
+TEST(Split, ThePublishedNumberOfOldClassesGivesThePublishedSplit) {
+  RawBenchmark raw = made_up(6, 10, 4, true);
+  RawBenchmark same = raw;
+  choose_old_classes(same, 4);
+  const Dataset a = split_benchmark(std::move(raw), "a"), b = split_benchmark(std::move(same), "b");
+  EXPECT_EQ(a.classes, b.classes);
+  for (std::size_t i = 0; i < a.samples.size(); ++i)
+    ASSERT_EQ(a.samples[i].source, b.samples[i].source);
+}
+
+TEST(Split, AsManyOldClassesAsThereAreNotIsRefused) {
+  RawBenchmark raw = made_up(2, 5, 2, false);
+  EXPECT_THAT(message_of([&] { choose_old_classes(raw, 6); }),
+              HasSubstr("--old-classes 6: there are 5 known classes"));
+  EXPECT_THROW(choose_old_classes(raw, 0), UsageError);
 }
 
 TEST(Split, AMillionImagesSplitInAMoment) {

@@ -1,8 +1,10 @@
 #include "protogcd/data/user_data.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "protogcd/core/error.h"
+#include "protogcd/data/class_split.h"
 #include "tests/data/layouts.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
@@ -110,6 +112,39 @@ TEST(Manifest, PathsAreRelativeToItsFolder) {
   put_file(folder / "lists/wrong.csv", "path,label\nimages/a.png,cat\n");
   EXPECT_THAT(message_of<DataError>([&] { load_manifest(folder / "lists/wrong.csv"); }),
               AllOf(HasSubstr("wrong.csv"), HasSubstr("lists/images/a.png")));
+}
+
+TEST(ClassSplit, HalfOfTheFirstClassesIsLabelledWhoeverWasBefore) {
+  std::string text = "path,label,split,truth\nx.png,ape,test,\nu.png,,,\n";
+  for (int i = 0; i < 8; ++i) {
+    text += fmt::format("a{0}.png,ape,,\nb{0}.png,,,bee\nc{0}.png,,,cat\n", i);
+  }
+  const Dataset given = parse_manifest(text, "m.csv", "folder");
+  for (const std::size_t old_classes : {1, 2, 3}) {
+    Dataset dataset = given;
+    choose_old_classes(dataset, old_classes);
+    EXPECT_EQ(dataset.old_classes, old_classes);
+    EXPECT_EQ(dataset.classes, given.classes);
+    EXPECT_EQ(dataset.count(SampleSet::kLabelled), 4 * old_classes);
+    EXPECT_EQ(dataset.count(SampleSet::kTest), 1u);
+    EXPECT_EQ(dataset.samples.size(), given.samples.size());
+    for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+      const Sample& sample = dataset.samples[i];
+      const bool labelled = sample.set == SampleSet::kLabelled;
+      EXPECT_EQ(labelled, i < 4 * old_classes) << "labelled ones come first";
+      EXPECT_EQ(sample.label, labelled ? sample.truth : kNoClass);
+      EXPECT_TRUE(!labelled || dataset.is_old(sample.truth));
+    }
+  }
+}
+
+TEST(ClassSplit, NeedsKnownClassesAndALabelledImageOfEach) {
+  Dataset plain = parse_manifest("path,label\na.png,\n", "m.csv", "folder");
+  EXPECT_THAT(message_of<UsageError>([&] { choose_old_classes(plain, 1); }),
+              HasSubstr("there are 0 known classes"));
+  Dataset tiny = parse_manifest("path,label,truth\na.png,a,\nb.png,,b\n", "m.csv", "folder");
+  EXPECT_THAT(message_of<DataError>([&] { choose_old_classes(tiny, 2); }),
+              HasSubstr("is in the labelled half"));
 }
 
 class Truth : public ::testing::Test {

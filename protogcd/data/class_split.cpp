@@ -1,0 +1,59 @@
+#include "protogcd/data/class_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/numpy_random.h"
+
+namespace protogcd {
+namespace {
+
+void check(std::size_t old_classes, std::size_t classes) {
+  if (old_classes >= 1 && old_classes <= classes) return;
+  throw UsageError(
+      fmt::format("--old-classes {}: there are {} known classes", old_classes, classes),
+      classes == 0 ? "hidden labels are needed for it: --truth FILE.csv (path,label)" : "");
+}
+
+}  // namespace
+
+void choose_old_classes(RawBenchmark& raw, std::size_t old_classes) {
+  std::vector<std::size_t> order = raw.old_ids;
+  order.insert(order.end(), raw.new_ids.begin(), raw.new_ids.end());
+  check(old_classes, order.size());
+  const auto border = order.begin() + static_cast<std::ptrdiff_t>(old_classes);
+  raw.old_ids.assign(order.begin(), border);
+  raw.new_ids.assign(border, order.end());
+}
+
+void choose_old_classes(Dataset& dataset, std::size_t old_classes) {
+  check(old_classes, dataset.classes.size());
+  dataset.old_classes = old_classes;
+  std::vector<std::size_t> pool;
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    Sample& sample = dataset.samples[i];
+    if (sample.set == SampleSet::kTest) continue;
+    sample.label = kNoClass;
+    sample.set = SampleSet::kUnlabelled;
+    if (dataset.is_old(sample.truth)) pool.push_back(i);
+  }
+  std::vector<bool> has_labelled(old_classes);
+  for (const std::size_t position : NumpyRandom(0).choice(pool.size(), pool.size() / 2)) {
+    Sample& sample = dataset.samples[pool[position]];
+    sample.label = sample.truth;
+    sample.set = SampleSet::kLabelled;
+    has_labelled[static_cast<std::size_t>(sample.truth)] = true;
+  }
+  const auto without = std::ranges::find(has_labelled, false);
+  if (without != has_labelled.end()) {
+    throw DataError(
+        fmt::format("--old-classes {}: no image of class '{}' is in the labelled half", old_classes,
+                    dataset.classes[static_cast<std::size_t>(without - has_labelled.begin())]),
+        "a class needs more images for this");
+  }
+  dataset.order_by_set();
+}
+
+}  // namespace protogcd
