@@ -31,6 +31,7 @@ Verb evaluate_verb();
 Verb info_verb();
 Verb predict_verb();
 Verb pretrain_verb();
+Verb sweep_verb();
 Verb train_verb();
 Verb weights_convert_verb();
 Verb weights_inspect_verb();

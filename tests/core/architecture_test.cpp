@@ -16,9 +16,10 @@ namespace {
 
 // Lowest first. `cli` has two layers: the framework (core only) and the verbs, which may use
 // everything.
-const std::vector<std::string> kAreas = {"core",   "image",    "data", "analysis", "nn", "cluster",
-                                         "engine", "pretrain", "gcd",  "report",   "cli"};
-const std::set<std::string> kTorchFree = {"core", "image", "data", "analysis", "report"};
+const std::vector<std::string> kAreas = {"core", "image",   "data",   "analysis",
+                                         "nn",   "cluster", "engine", "pretrain",
+                                         "gcd",  "report",  "sweep",  "cli"};
+const std::set<std::string> kTorchFree = {"core", "image", "data", "analysis", "report", "sweep"};
 
 struct Include {
   std::string file, area, target;

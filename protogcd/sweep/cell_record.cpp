@@ -1,0 +1,118 @@
+#include "protogcd/sweep/cell_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+
+namespace protogcd {
+namespace {
+
+nlohmann::json read_json(const std::filesystem::path& path) {
+  auto json = nlohmann::json::parse(read_text_file(path), nullptr, false);
+  if (!json.is_object()) throw DataError(fmt::format("{}: not a JSON object", path.string()));
+  return json;
+}
+
+/// Flags with their values: "--epochs 3" is one.
+std::vector<std::string> grouped(const std::vector<std::string>& words) {
+  std::vector<std::string> groups;
+  for (const std::string& word : words) {
+    if (groups.empty() || word.starts_with("--")) {
+      groups.push_back(word);
+    } else {
+      groups.back() += fmt::format(" {}", word);
+    }
+  }
+  std::ranges::sort(groups);
+  return groups;
+}
+
+std::string difference(const std::vector<std::string>& before,
+                       const std::vector<std::string>& now) {
+  const auto old_groups = grouped(before), new_groups = grouped(now);
+  std::string text;
+  for (const auto& [from, other, what] :
+       {std::tuple{&new_groups, &old_groups, "now"}, {&old_groups, &new_groups, "begun with"}}) {
+    for (const std::string& group : *from) {
+      if (std::ranges::count(*other, group) == 0)
+        text += fmt::format("{}{} '{}'", text.empty() ? "" : ", ", what, group);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+CellRecord::CellRecord(std::filesystem::path folder, const Cell& cell)
+    : folder_(std::move(folder)), cell_(cell) {}
+
+std::filesystem::path CellRecord::file(std::size_t step, const char* ending) const {
+  return folder_ / fmt::format("{}{}", cell_.steps[step].name, ending);
+}
+
+std::size_t CellRecord::next_step() const {
+  std::size_t step = 0;
+  while (step < cell_.steps.size() && std::filesystem::exists(result(step))) ++step;
+  return step;
+}
+
+std::string CellRecord::change() const {
+  for (std::size_t step = 0; step < cell_.steps.size(); ++step) {
+    const auto path = file(step, ".command.json");
+    if (!std::filesystem::exists(path)) continue;
+    const auto words = read_json(path).value("words", std::vector<std::string>());
+    const std::string text = difference(words, cell_.steps[step].words);
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+void CellRecord::forget() const {
+  remove_folder(folder_);
+}
+
+void CellRecord::begin(std::size_t step) const {
+  create_folders(folder_);
+  const auto path = file(step, ".command.json");
+  if (std::filesystem::exists(path)) return;
+  write_file_atomically(path, nlohmann::json{{"words", cell_.steps[step].words}}.dump(2) + "\n");
+}
+
+void CellRecord::finish(std::size_t step, double seconds) const {
+  read_json(output(step));
+  nlohmann::json command = read_json(file(step, ".command.json"));
+  command["seconds"] = seconds;
+  write_file_atomically(file(step, ".command.json"), command.dump(2) + "\n");
+  write_file_atomically(result(step), read_text_file(output(step)));
+  std::filesystem::remove(output(step));
+}
+
+double CellRecord::seconds() const {
+  double sum = 0;
+  for (std::size_t step = 0; step < cell_.steps.size(); ++step) {
+    const auto path = file(step, ".command.json");
+    if (std::filesystem::exists(path)) sum += read_json(path).value("seconds", 0.0);
+  }
+  return sum;
+}
+
+double CellRecord::number(const SweepColumn& column) const {
+  const auto path = result(column.step);
+  const nlohmann::json json = read_json(path);
+  try {
+    const nlohmann::json& value = json.at(nlohmann::json::json_pointer(column.pointer));
+    if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+    if (value.is_number()) return value.get<double>() * (column.percent ? 100 : 1);
+  } catch (const nlohmann::json::exception&) {
+    // The same as no number.
+  }
+  throw DataError(fmt::format("column '{}': {} has no number at {}", column.name, path.string(),
+                              column.pointer));
+}
+
+}  // namespace protogcd

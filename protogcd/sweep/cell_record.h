@@ -1,0 +1,53 @@
+// What a cell's folder tells of its steps: which are finished, what they printed, and with which
+// options they were begun.
+//
+//   run/                   the first step's --out, where it writes a run
+//   <step>.json            what the step printed; there once it is finished
+//   <step>.command.json    its words and how long it took
+//   <step>.log             its messages
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protogcd/sweep/cells.h"
+
+namespace protogcd {
+
+class CellRecord {
+ public:
+  CellRecord(std::filesystem::path folder, const Cell& cell);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path result(std::size_t step) const { return file(step, ".json"); }
+  std::filesystem::path output(std::size_t step) const { return file(step, ".out"); }
+  std::filesystem::path log(std::size_t step) const { return file(step, ".log"); }
+
+  /// The first step that is not finished; the number of steps if all are.
+  std::size_t next_step() const;
+  /// What differs between the options that a step was begun with and those of now; empty if
+  /// nothing does.
+  std::string change() const;
+  /// Removes all that the cell has.
+  void forget() const;
+
+  void begin(std::size_t step) const;
+  /// Keeps what the step printed. DataError if it is no JSON object.
+  void finish(std::size_t step, double seconds) const;
+  /// Of all steps so far.
+  double seconds() const;
+
+  /// The number at a JSON pointer of a finished step's answer; NaN for null. DataError names file
+  /// and pointer if there is none.
+  double number(const SweepColumn& column) const;
+
+ private:
+  std::filesystem::path file(std::size_t step, const char* ending) const;
+
+  std::filesystem::path folder_;
+  const Cell& cell_;
+};
+
+}  // namespace protogcd

@@ -1,0 +1,83 @@
+#include "protogcd/sweep/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "protogcd/core/error.h"
+
+namespace protogcd {
+namespace {
+
+int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int open_for_writing(const std::filesystem::path& path, int how) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0644);
+  if (file < 0)
+    throw FileError(fmt::format("{}: cannot write: {}", path.string(), std::strerror(errno)));
+  return file;
+}
+
+/// Between fork and exec: nothing here allocates or locks.
+[[noreturn]] void become(char* const* words, int input, int output, int log, pid_t parent) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(127);  // it ended before the line above
+  ::dup2(input, STDIN_FILENO);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  ::execv(words[0], words);
+  ::_exit(127);
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& words,
+                           const std::filesystem::path& output, const std::filesystem::path& log) {
+  if (::access(words.front().c_str(), X_OK) != 0)
+    throw FileError(fmt::format("{}: cannot run: {}", words.front(), std::strerror(errno)));
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int output_file = open_for_writing(output, O_TRUNC);
+  const int log_file = open_for_writing(log, O_APPEND);
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  process_ = ::fork();
+  if (process_ == 0) become(pointers.data(), input, output_file, log_file, parent);
+  const int error = errno;
+  for (const int file : {input, output_file, log_file}) ::close(file);
+  if (process_ < 0)
+    throw FileError(fmt::format("cannot start a process: {}", std::strerror(error)));
+}
+
+ChildProcess::~ChildProcess() {
+  if (exit_code_) return;
+  ask_to_stop();
+  int status = 0;
+  while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::optional<int> ChildProcess::ended() {
+  if (exit_code_) return exit_code_;
+  int status = 0;
+  const pid_t answer = ::waitpid(process_, &status, WNOHANG);
+  if (answer == process_) exit_code_ = exit_code_of(status);
+  if (answer < 0 && errno == ECHILD) exit_code_ = 127;  // nobody can say how it ended
+  return exit_code_;
+}
+
+void ChildProcess::ask_to_stop() const {
+  ::kill(process_, SIGTERM);
+}
+
+}  // namespace protogcd

@@ -1,0 +1,35 @@
+// A program started beside this one, its output kept in files.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace protogcd {
+
+/// Ends with this process, whatever ends it (SIGTERM), and does not see its terminal's Ctrl-C: who
+/// started it decides what it is told, once.
+class ChildProcess {
+ public:
+  /// `words`: the program's path and its arguments. `output` is written anew, `log` is added to.
+  /// FileError if it cannot be started.
+  ChildProcess(const std::vector<std::string>& words, const std::filesystem::path& output,
+               const std::filesystem::path& log);
+  ~ChildProcess();  ///< ends it if it still runs
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// The exit code once it has ended (128 + the number of a signal); never waits.
+  std::optional<int> ended();
+  /// Asks it to stop (SIGTERM).
+  void ask_to_stop() const;
+
+ private:
+  pid_t process_ = 0;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace protogcd

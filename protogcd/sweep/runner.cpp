@@ -1,0 +1,247 @@
+#include "protogcd/sweep/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/text.h"
+#include "protogcd/sweep/cell_record.h"
+#include "protogcd/sweep/child_process.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The sweep's folder, held by one process.
+class SweepFolder {
+ public:
+  SweepFolder(const fs::path& path, const std::string& sweep_file) {
+    const fs::path copy = path / "sweep.toml", lock = path / ".lock";
+    if (fs::exists(path) && !fs::exists(copy) && !fs::exists(lock) && !fs::is_empty(path)) {
+      throw UsageError(fmt::format("--out: '{}' holds something else than a sweep", path.string()),
+                       "choose a new folder, or that of a sweep to go on with it");
+    }
+    create_folders(path);
+    lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+      if (lock_ >= 0) ::close(lock_);
+      throw FileError(fmt::format("{}: another sweep is working in it", path.string()));
+    }
+    write_file_atomically(copy, read_text_file(sweep_file));
+  }
+  ~SweepFolder() { ::close(lock_); }
+  SweepFolder(const SweepFolder&) = delete;
+  SweepFolder& operator=(const SweepFolder&) = delete;
+
+ private:
+  int lock_ = -1;
+};
+
+/// The last error that a log tells, or its last line.
+std::string last_error(const fs::path& log) {
+  std::string last, error;
+  for (const std::string& line : split(read_text_file(log), '\n')) {
+    if (!trim(line).empty()) last = trim(line);
+    if (line.starts_with("protogcd: error: ")) error = line.substr(17);
+  }
+  return one_line(error.empty() ? last : error);
+}
+
+struct RunningCell {
+  std::size_t cell = 0, step = 0;
+  Clock::time_point start;
+  std::unique_ptr<ChildProcess> process;
+};
+
+class Runner {
+ public:
+  Runner(const SweepFile& file, const std::vector<Cell>& cells, const RunnerOptions& options,
+         const Context& context)
+      : file_(file),
+        cells_(cells),
+        options_(options),
+        context_(context),
+        folder_(options.out, file.name),
+        results_{.file = &file, .cells = &cells, .results = {}} {
+    results_.results.resize(cells.size());
+    for (const Cell& cell : cells) records_.emplace_back(cell_folder(options.out, cell), cell);
+    refuse_or_restart_changed();
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (records_[i].next_step() == cells[i].steps.size()) take_numbers(i);
+    }
+  }
+
+  SweepResults run() {
+    if (results_.count(CellState::kFinished) > 0) {
+      context_.log.info(fmt::format("{} of {} cells were finished before",
+                                    results_.count(CellState::kFinished), cells_.size()));
+    }
+    write_tables();
+    bool stopping = false;
+    for (std::size_t next = 0;;) {
+      while (!stopping && running_.size() < options_.jobs && next < cells_.size()) {
+        const std::size_t step = records_[next].next_step();
+        if (step < cells_[next].steps.size()) start(next, step);
+        ++next;
+      }
+      if (running_.empty()) break;
+      if (!stopping && context_.interrupted()) {
+        stopping = true;
+        for (const RunningCell& cell : running_) cell.process->ask_to_stop();
+      }
+      collect(stopping);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    write_tables();
+    if (stopping || context_.interrupted()) {
+      throw InterruptedError(fmt::format("stopped: {} of {} cells are finished",
+                                         results_.count(CellState::kFinished), cells_.size()),
+                             "the same command goes on with the others");
+    }
+    return results_;
+  }
+
+ private:
+  void refuse_or_restart_changed() {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const std::string change = records_[i].change();
+      if (change.empty()) continue;
+      if (!options_.restart_changed) {
+        throw UsageError(fmt::format("{}: other options than the cell was begun with: {}",
+                                     records_[i].folder().string(), change),
+                         "--restart-changed runs such cells again; or choose another --out");
+      }
+      records_[i].forget();
+    }
+  }
+
+  void start(std::size_t cell, std::size_t step) {
+    const CellRecord& record = records_[cell];
+    record.begin(step);
+    std::vector<std::string> words = {options_.program};
+    for (std::string& word :
+         command_of(cells_[cell].steps[step], record.folder(), options_.threads))
+      words.push_back(std::move(word));
+    running_.push_back(
+        {.cell = cell,
+         .step = step,
+         .start = Clock::now(),
+         .process = std::make_unique<ChildProcess>(words, record.output(step), record.log(step))});
+  }
+
+  /// Looks at every running cell once: its next step begins, or its numbers are taken.
+  void collect(bool stopping) {
+    std::vector<RunningCell> ended;
+    for (auto cell = running_.begin(); cell != running_.end();) {
+      if (cell->process->ended()) {
+        ended.push_back(std::move(*cell));
+        cell = running_.erase(cell);
+      } else {
+        ++cell;
+      }
+    }
+    for (const RunningCell& cell : ended) settle(cell, *cell.process->ended(), stopping);
+  }
+
+  void settle(const RunningCell& ended, int exit_code, bool stopping) {
+    const CellRecord& record = records_[ended.cell];
+    if (exit_code != 0) {
+      if (stopping) return;  // it goes on another time
+      return fail(ended.cell, exit_code,
+                  fmt::format("{} (see {})", last_error(record.log(ended.step)),
+                              record.log(ended.step).string()));
+    }
+    try {
+      record.finish(ended.step, seconds_since(ended.start));
+    } catch (const Error& error) {
+      return fail(ended.cell, error.exit_code(), error.what());
+    }
+    const std::size_t step = record.next_step();
+    if (step < cells_[ended.cell].steps.size()) {
+      if (!stopping) start(ended.cell, step);
+      return;
+    }
+    ++finished_now_;
+    take_numbers(ended.cell);
+    if (results_.results[ended.cell].state == CellState::kFinished) tell(ended.cell);
+    write_tables();
+  }
+
+  void fail(std::size_t cell, int exit_code, const std::string& problem) {
+    CellResult& result = results_.results[cell];
+    result.state = CellState::kFailed;
+    result.exit_code = exit_code;
+    result.problem = problem;
+    context_.log.warning(fmt::format("{} failed: {}", results_.describe(cells_[cell]), problem));
+    write_tables();
+  }
+
+  void take_numbers(std::size_t cell) {
+    CellResult& result = results_.results[cell];
+    try {
+      result.values.clear();
+      for (const SweepColumn& column : file_.columns)
+        result.values.push_back(records_[cell].number(column));
+      result.seconds = records_[cell].seconds();
+      result.state = CellState::kFinished;
+    } catch (const Error& error) {
+      fail(cell, error.exit_code(), error.what());
+    }
+  }
+
+  /// One line on a cell that has just been finished, with the time that the others will take.
+  void tell(std::size_t cell) const {
+    std::string numbers;
+    for (std::size_t i = 0; i < file_.columns.size() && i < 4; ++i) {
+      numbers += fmt::format("{}{} {}", i == 0 ? "" : ", ", file_.columns[i].name,
+                             shown(results_.results[cell].values[i], file_.columns[i]));
+    }
+    const std::size_t left = results_.count(CellState::kPending);
+    const double each = seconds_since(start_) / static_cast<double>(finished_now_);
+    context_.log.info(fmt::format(
+        "{} of {}: {}: {} ({}){}", cells_.size() - left, cells_.size(),
+        results_.describe(cells_[cell]), numbers, human_seconds(results_.results[cell].seconds),
+        left == 0 ? "" : fmt::format("; about {} left", human_seconds(each * double(left)))));
+  }
+
+  void write_tables() const {
+    write_file_atomically(options_.out / "table.csv", to_csv(results_));
+    write_file_atomically(options_.out / "table.md", to_markdown(results_));
+    const std::string chart = to_svg(results_);
+    if (!chart.empty()) write_file_atomically(options_.out / "chart.svg", chart);
+  }
+
+  const SweepFile& file_;
+  const std::vector<Cell>& cells_;
+  const RunnerOptions& options_;
+  const Context& context_;
+  SweepFolder folder_;
+  std::vector<CellRecord> records_;
+  SweepResults results_;
+  std::vector<RunningCell> running_;
+  Clock::time_point start_ = Clock::now();
+  std::size_t finished_now_ = 0;
+};
+
+}  // namespace
+
+SweepResults run_sweep(const SweepFile& file, const std::vector<Cell>& cells,
+                       const RunnerOptions& options, const Context& context) {
+  return Runner(file, cells, options, context).run();
+}
+
+}  // namespace protogcd
