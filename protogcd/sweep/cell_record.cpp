@@ -101,18 +101,18 @@ double CellRecord::seconds() const {
   return sum;
 }
 
-double CellRecord::number(const SweepColumn& column) const {
+double CellRecord::number(const SweepColumn& column, const std::string& pointer) const {
   const auto path = result(column.step);
   const nlohmann::json json = read_json(path);
   try {
-    const nlohmann::json& value = json.at(nlohmann::json::json_pointer(column.pointer));
+    const nlohmann::json& value = json.at(nlohmann::json::json_pointer(pointer));
     if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     if (value.is_number()) return value.get<double>() * (column.percent ? 100 : 1);
   } catch (const nlohmann::json::exception&) {
     // The same as no number.
   }
-  throw DataError(fmt::format("column '{}': {} has no number at {}", column.name, path.string(),
-                              column.pointer));
+  throw DataError(
+      fmt::format("column '{}': {} has no number at {}", column.name, path.string(), pointer));
 }
 
 }  // namespace protogcd

@@ -41,7 +41,7 @@ class CellRecord {
 
   /// The number at a JSON pointer of a finished step's answer; NaN for null. DataError names file
   /// and pointer if there is none.
-  double number(const SweepColumn& column) const;
+  double number(const SweepColumn& column, const std::string& pointer) const;
 
  private:
   std::filesystem::path file(std::size_t step, const char* ending) const;

@@ -13,7 +13,8 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 
 /// Text with {names} replaced by their values.
-std::string filled_in(const std::string& text, const Variables& variables, const Setting& setting) {
+std::string filled_in(const std::string& text, const Variables& variables,
+                      const std::string& where) {
   std::string result;
   std::size_t position = 0;
   for (;;) {
@@ -25,8 +26,8 @@ std::string filled_in(const std::string& text, const Variables& variables, const
     if (found == variables.end()) {
       std::vector<std::string> known;
       for (const auto& [key, value] : variables) known.push_back(key);
-      throw ConfigError(fmt::format("{}: {}: there is no variable '{}' (there are: {})",
-                                    setting.where, setting.key, name, join(known, ", ")));
+      throw ConfigError(fmt::format("{}: there is no variable '{}' (there are: {})", where, name,
+                                    join(known, ", ")));
     }
     result.append(text, position, open - position).append(found->second);
     position = close + 1;
@@ -40,8 +41,9 @@ void add_words(const Setting& setting, const Variables& variables,
     words.push_back(setting.values.front() == "true" ? flag : fmt::format("{}=false", flag));
     return;
   }
+  const std::string where = fmt::format("{}: {}", setting.where, setting.key);
   const std::string first =
-      setting.values.empty() ? "" : filled_in(setting.values.front(), variables, setting);
+      setting.values.empty() ? "" : filled_in(setting.values.front(), variables, where);
   if (setting.kind == Setting::Kind::kScalar && (first.empty() || first.starts_with('-'))) {
     words.push_back(fmt::format("{}={}", flag, first));
     return;
@@ -49,7 +51,7 @@ void add_words(const Setting& setting, const Variables& variables,
   if (setting.values.empty()) return;
   words.push_back(flag);
   for (const std::string& value : setting.values)
-    words.push_back(filled_in(value, variables, setting));
+    words.push_back(filled_in(value, variables, where));
 }
 
 /// The settings of the first step at a point of the grid: an axis wins over [options].
@@ -88,11 +90,14 @@ bool advance(std::vector<std::size_t>& at, const std::vector<SweepAxis>& axes) {
 
 Cell cell_at(const SweepFile& file, const std::vector<std::size_t>& at, std::uint64_t seed,
              const std::filesystem::path& out, const std::vector<VerbTraits>& traits) {
-  Cell cell{.at = at, .seed = seed, .slug = {}, .steps = {}};
-  for (std::size_t i = 0; i < at.size(); ++i)
-    cell.slug += fmt::format("{}_", label_slug(file.axes[i].points[at[i]].label));
-  cell.slug += fmt::format("seed-{}", seed);
+  Cell cell{.at = at, .seed = seed, .slug = {}, .steps = {}, .pointers = {}};
   Variables variables = file.variables;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const std::string& label = file.axes[i].points[at[i]].label;
+    variables[file.axes[i].name] = label;
+    cell.slug += fmt::format("{}_", label_slug(label));
+  }
+  cell.slug += fmt::format("seed-{}", seed);
   variables["seed"] = fmt::format("{}", seed);
   variables["cell"] = cell_folder(out, cell).string();
   const std::vector<Setting> first = settings_at(file, at);
@@ -104,6 +109,10 @@ Cell cell_at(const SweepFile& file, const std::vector<std::size_t>& at, std::uin
       add_words(setting, variables, planned.words);
     planned.words.insert(planned.words.end(), {"--seed", fmt::format("{}", seed)});
     cell.steps.push_back(std::move(planned));
+  }
+  for (const SweepColumn& column : file.columns) {
+    cell.pointers.push_back(filled_in(column.pointer, variables,
+                                      fmt::format("{}: column '{}'", file.name, column.name)));
   }
   return cell;
 }

@@ -34,6 +34,7 @@ struct Cell {
   std::uint64_t seed = 0;
   std::string slug;  ///< name of its folder: "dino_cub_seed-0"
   std::vector<CellStep> steps;
+  std::vector<std::string> pointers;  ///< of each column
 };
 
 /// All cells, those of the first seed first, so that the table fills soon. `traits` is asked for

@@ -194,8 +194,9 @@ class Runner {
     CellResult& result = results_.results[cell];
     try {
       result.values.clear();
-      for (const SweepColumn& column : file_.columns)
-        result.values.push_back(records_[cell].number(column));
+      for (std::size_t i = 0; i < file_.columns.size(); ++i) {
+        result.values.push_back(records_[cell].number(file_.columns[i], cells_[cell].pointers[i]));
+      }
       result.seconds = records_[cell].seconds();
       result.state = CellState::kFinished;
     } catch (const Error& error) {

@@ -409,16 +409,15 @@ std::string label_slug(std::string_view label) {
   std::string slug;
   for (const char letter : label) {
     const auto code = static_cast<unsigned char>(letter);
-    const bool plain = code < 0x80 && (std::isalnum(code) != 0 || letter == '.');
-    if (plain) {
+    const bool inside = !slug.empty();
+    if (code < 0x80 && (std::isalnum(code) != 0 || (letter == '.' && inside))) {
       slug += letter;
-    } else if (!slug.empty() && slug.back() != '-') {
+    } else if (inside && slug.back() != '-') {
       slug += '-';
     }
   }
   while (!slug.empty() && (slug.back() == '-' || slug.back() == '.')) slug.pop_back();
-  const std::size_t start = slug.find_first_not_of('.');
-  return start == std::string::npos ? "" : slug.substr(start);
+  return slug;
 }
 
 }  // namespace protogcd

@@ -13,7 +13,8 @@
 
 namespace protogcd {
 
-/// An option of a verb with its value. Texts may hold {names} of variables, {seed} and {cell}.
+/// An option of a verb with its value. Texts may hold {names}: of variables, of axes (the cell's
+/// label), seed, and cell (its folder).
 struct Setting {
   enum class Kind { kScalar, kSwitch, kList };
 
@@ -43,7 +44,7 @@ struct SweepStep {
 
 struct SweepColumn {
   std::string name;
-  std::string pointer;   ///< JSON pointer into what the step prints with --json
+  std::string pointer;   ///< JSON pointer into what the step prints with --json; may hold {names}
   std::size_t step = 0;  ///< position in SweepFile::steps
   bool percent = false;  ///< the number is a fraction and shown times 100
   int digits = 1;        ///< after the point

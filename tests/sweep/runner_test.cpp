@@ -1,0 +1,195 @@
+// Cells run as processes: here a shell script stands for the program.
+#include "protogcd/sweep/runner.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "protogcd/core/files.h"
+#include "protogcd/core/text.h"
+#include "protogcd/sweep/child_process.h"
+#include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::message_of;
+
+/// `train` prints 10 times the value of --k; k = 3 fails while the file `broken` is there; k = 9
+/// sleeps for long. `evaluate` prints its model. Every call is noted.
+constexpr const char* kScript = R"(#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >> "$here/calls"
+verb=$1
+while [ $# -gt 0 ]; do
+  case "$1" in --k) k=$2 ;; --out) mkdir -p "$2"; echo > "$2/config.toml" ;; esac
+  shift
+done
+if [ "$verb" = evaluate ]; then echo '{"nmi": 0.5}'; exit 0; fi
+if [ "$k" = 3 ] && [ -e "$here/broken" ]; then echo "protogcd: error: no such data" >&2; exit 4; fi
+if [ "$k" = 9 ] && [ ! -e "$here/quick" ]; then trap 'exit 130' TERM; sleep 60 & wait; fi
+echo "{\"all\": ${k}0}"
+)";
+
+class Runner : public ::testing::Test {
+ protected:
+  Runner() {
+    write_file_atomically(folder_ / "program", kScript);
+    std::filesystem::permissions(folder_ / "program", std::filesystem::perms::owner_all);
+  }
+
+  void write(const std::string& head, const std::string& values) {
+    write_file_atomically(
+        folder_ / "s.toml",
+        fmt::format("{}\n[[axis]]\noption = \"k\"\nvalues = [{}]\n[[column]]\nname = \"All\"\n"
+                    "pointer = \"/all\"\n",
+                    head, values));
+  }
+
+  SweepResults run(bool restart_changed = false, const InterruptGuard* interrupt = nullptr) {
+    file_ = read_sweep(folder_ / "s.toml");
+    cells_ = plan_cells(file_, folder_ / "out", [](const SweepStep& step) {
+      const bool trains = step.verb == "train";
+      return VerbTraits{
+          .resumes = trains, .overwrites = false, .takes_model = !trains, .shared_keys = {}};
+    });
+    Context context{.log = log_, .interrupt = interrupt};
+    return run_sweep(file_, cells_,
+                     {.program = folder_ / "program",
+                      .out = folder_ / "out",
+                      .jobs = 2,
+                      .threads = 1,
+                      .restart_changed = restart_changed},
+                     context);
+  }
+
+  std::vector<std::string> calls() const {
+    if (!std::filesystem::exists(folder_ / "calls")) return {};
+    auto lines = split(read_text_file(folder_ / "calls"), '\n');
+    lines.pop_back();
+    return lines;
+  }
+
+  testing::TemporaryFolder folder_;
+  Logger log_{LogLevel::kSilent};
+  SweepFile file_;
+  std::vector<Cell> cells_;
+};
+
+TEST_F(Runner, RunsEveryCellOnceAndKeepsItsNumbers) {
+  write("seeds = [0, 1]", "1, 2");
+  const SweepResults results = run();
+  EXPECT_EQ(results.count(CellState::kFinished), 4u);
+  EXPECT_EQ(results.results[1].values[0], 20);
+  EXPECT_EQ(calls().size(), 4u);
+  EXPECT_THAT(read_text_file(folder_ / "out/table.csv"), HasSubstr("2,1,finished,20,"));
+  EXPECT_THAT(read_text_file(folder_ / "out/table.md"), HasSubstr("| 1   | 10.0 ± 0.0 |"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/chart.svg"));
+  EXPECT_EQ(run().count(CellState::kFinished), 4u);
+  EXPECT_EQ(calls().size(), 4u) << "finished cells are not run again";
+}
+
+TEST_F(Runner, NewPointsAndSeedsAreAddedToWhatIsThere) {
+  write("", "1");
+  run();
+  write("seeds = [0, 5]", "1, 2");
+  EXPECT_EQ(run().count(CellState::kFinished), 4u);
+  EXPECT_EQ(calls().size(), 4u);
+}
+
+TEST_F(Runner, AFailedCellDoesNotStopTheOthersAndIsTriedAgain) {
+  write_file_atomically(folder_ / "broken", "");
+  write("", "3, 1, 2");
+  const SweepResults results = run();
+  EXPECT_EQ(results.count(CellState::kFinished), 2u);
+  EXPECT_EQ(results.results[0].state, CellState::kFailed);
+  EXPECT_EQ(results.results[0].exit_code, 4);
+  EXPECT_THAT(results.results[0].problem, AllOf(HasSubstr("no such data"), HasSubstr("train.log")));
+  EXPECT_THAT(read_text_file(folder_ / "out/table.md"), HasSubstr("| 3   | failed |"));
+  std::filesystem::remove(folder_ / "broken");
+  EXPECT_EQ(run().count(CellState::kFinished), 3u);
+  ASSERT_EQ(calls().size(), 4u);
+  EXPECT_THAT(calls().back(), HasSubstr("--k 3 --seed 0 --out"));
+  EXPECT_THAT(calls().back(), HasSubstr("--resume"));
+}
+
+TEST_F(Runner, LaterStepsWorkOnTheRunAndAddedOnesRunAlone) {
+  write("", "1, 2");
+  run();
+  write(
+      "[[then]]\nverb = \"evaluate\"\n[[column]]\nname = \"NMI\"\npointer = \"/nmi\"\n"
+      "step = \"evaluate\"\npercent = true",
+      "1, 2");
+  const SweepResults results = run();
+  EXPECT_THAT(results.results[1].values, ::testing::ElementsAre(50, 20));
+  ASSERT_EQ(calls().size(), 4u);
+  EXPECT_THAT(calls().back(), AllOf(HasSubstr("evaluate"), HasSubstr("/run --threads 1 --json")));
+}
+
+TEST_F(Runner, ACellThatWasBegunWithOtherOptionsIsAnErrorThatNamesIt) {
+  write("[options]\nepochs = 5", "1, 2");
+  run();
+  write("[options]\nepochs = 6", "1, 2");
+  EXPECT_THAT(message_of<UsageError>([&] { run(); }),
+              AllOf(HasSubstr("cells/1_seed-0"), HasSubstr("now '--epochs 6'"),
+                    HasSubstr("begun with '--epochs 5'")));
+  EXPECT_EQ(calls().size(), 2u);
+  EXPECT_EQ(run(true).count(CellState::kFinished), 2u);
+  EXPECT_EQ(calls().size(), 4u);
+}
+
+TEST_F(Runner, ANumberThatWasNotPrintedFailsTheCellByName) {
+  write("[[column]]\nname = \"Old\"\npointer = \"/old\"", "1");
+  EXPECT_THAT(run().results[0].problem,
+              AllOf(HasSubstr("column 'Old'"), HasSubstr("no number at /old")));
+  write("[[column]]\nname = \"Old\"\npointer = \"/all/~7\"", "1");
+  EXPECT_THAT(run().results[0].problem, HasSubstr("no number at /all/~7"));
+}
+
+TEST_F(Runner, AFolderOfSomethingElseIsRefused) {
+  write("", "1");
+  std::filesystem::create_directory(folder_ / "out");
+  write_file_atomically(folder_ / "out/thesis.txt", "");
+  EXPECT_THAT(message_of<UsageError>([&] { run(); }), HasSubstr("something else than a sweep"));
+  EXPECT_TRUE(calls().empty());
+}
+
+TEST_F(Runner, AnInterruptStopsTheCellsAndTheSweepGoesOnLater) {
+  write("", "1, 9, 2");
+  const InterruptGuard guard;
+  std::thread stopper([&] {
+    // k = 1 is finished and 2 has followed it once all three were called; 9 is still asleep.
+    while (!std::filesystem::exists(folder_ / "out/cells/2_seed-0/train.json"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ::raise(SIGTERM);
+  });
+  EXPECT_THAT(message_of<InterruptedError>([&] { run(false, &guard); }),
+              HasSubstr("2 of 3 cells are finished"));
+  stopper.join();
+  write_file_atomically(folder_ / "quick", "");
+  EXPECT_EQ(run().count(CellState::kFinished), 3u);
+  EXPECT_EQ(calls().size(), 4u) << "only the stopped cell runs again";
+  EXPECT_THAT(calls().back(), HasSubstr("--resume"));
+}
+
+TEST(ChildProcess, EndsWithItsObject) {
+  const testing::TemporaryFolder folder;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    ChildProcess child({"/bin/sleep", "60"}, folder / "out", folder / "log");
+    EXPECT_FALSE(child.ended());
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_THAT(message_of<FileError>(
+                  [&] { ChildProcess({"/no/such/program"}, folder / "out", folder / "log"); }),
+              HasSubstr("/no/such/program: cannot run"));
+}
+
+}  // namespace
+}  // namespace protogcd
