@@ -245,10 +245,13 @@ Verb sweep_verb() {
             .required();
         table
             .add("set", &options->set,
-                 "an option of every cell, or a variable of the file; wins over the file")
+                 "an option of every cell, or a variable of the file; wins over the file; "
+                 "repeatable")
             .value_name("KEY=VALUE")
             .flag_only();
-        table.add("seeds", &options->seeds, "instead of the file's").value_name("N").flag_only();
+        table.add("seeds", &options->seeds, "instead of the file's; repeatable")
+            .value_name("N")
+            .flag_only();
         table
             .add("jobs", &options->jobs,
                  "cells at a time; 0: one on a GPU, else one for each CPU thread")

@@ -42,16 +42,14 @@ void add_words(const Setting& setting, const Variables& variables,
     return;
   }
   const std::string where = fmt::format("{}: {}", setting.where, setting.key);
-  const std::string first =
-      setting.values.empty() ? "" : filled_in(setting.values.front(), variables, where);
-  if (setting.kind == Setting::Kind::kScalar && (first.empty() || first.starts_with('-'))) {
-    words.push_back(fmt::format("{}={}", flag, first));
-    return;
+  for (const std::string& text : setting.values) {  // a list repeats its flag
+    const std::string value = filled_in(text, variables, where);
+    if (value.empty() || value.starts_with('-')) {
+      words.push_back(fmt::format("{}={}", flag, value));
+    } else {
+      words.insert(words.end(), {flag, value});
+    }
   }
-  if (setting.values.empty()) return;
-  words.push_back(flag);
-  for (const std::string& value : setting.values)
-    words.push_back(filled_in(value, variables, where));
 }
 
 /// The settings of the first step at a point of the grid: an axis wins over [options].

@@ -1,4 +1,5 @@
-// The files in configs/ are what `train` takes: every key, and every value that any file gives it.
+// The files in configs/ (but for sweeps) are what `train` takes: every key, and every value that
+// any file gives it.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -19,7 +20,9 @@ TEST(Configs, TrainTakesEveryKeyAndValue) {
   std::map<std::string, std::set<std::string>> values;
   const std::filesystem::path root = std::filesystem::path(testing::source_folder()) / "configs";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.path().extension() != ".toml") continue;
+    const auto folder = entry.path().parent_path().filename();
+    const bool is_sweep = folder == "paper" || folder == "demo";
+    if (entry.path().extension() != ".toml" || is_sweep) continue;
     std::istringstream text(read_text_file(entry.path()));
     const std::regex assignment(R"(^(\w+)\s*=\s*(\S+))");
     std::smatch match;

@@ -51,8 +51,8 @@ TEST(Cells, AnAxisWinsOverOptionsAndValuesKeepTheirKind) {
       "[options]\nepochs = 5\nslow = false\nfast = true\nshift = -1\nname = \"\"\n"
       "list = [\"a\", \"b c\"]\n[[axis]]\noption = \"epochs\"\nvalues = [9]");
   EXPECT_THAT(cells[0].steps[0].words,
-              ElementsAre("train", "--fast", "--list", "a", "b c", "--name=", "--shift=-1",
-                          "--slow=false", "--epochs", "9", "--seed", "0"));
+              ElementsAre("train", "--fast", "--list", "a", "--list", "b c",
+                          "--name=", "--shift=-1", "--slow=false", "--epochs", "9", "--seed", "0"));
 }
 
 TEST(Cells, LaterStepsAreToldWhereTheDataIs) {

@@ -1,1 +1,168 @@
-#include <gtest/gtest.h>
+// `protogcd sweep` from end to end on tiny runs.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/sha256.h"
+#include "tests/gcd/run_helpers.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::json_of;
+using testing::run_protogcd;
+using testing::signal_protogcd;
+using testing::TinyRun;
+
+/// A sweep over the weight of the separation, with the settings of TinyRun.
+void write_sweep(const TinyRun& tiny, const std::string& more = "") {
+  write_file_atomically(tiny.folder / "sweep.toml", fmt::format(R"toml(
+variables = {{ demo = "{0}/demo" }}
+[options]
+labelled = "{{demo}}/labelled"
+unlabelled = "{{demo}}/unlabelled"
+truth = "{{demo}}/truth.csv"
+k = 16
+backbone = "{0}/tiny.safetensors"
+image_size = 32
+epochs = 12
+batch_size = 16
+head_hidden = 32
+projection = 16
+dtype = "float32"
+device = "cpu"
+{1}
+[[axis]]
+option = "lambda_sep"
+values = [0.0, 0.1]
+[[then]]
+verb = "evaluate"
+[[column]]
+name = "All"
+pointer = "/all"
+[[column]]
+name = "again"
+pointer = "/unlabelled/all"
+step = "evaluate"
+)toml",
+                                                                tiny.folder.path().string(), more));
+}
+
+std::vector<std::string> sweep_command(const TinyRun& tiny, const std::string& out,
+                                       std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"sweep", tiny.folder / "sweep.toml", "--out", tiny.folder / out,
+                             "--jobs", "1", "--threads", "1"});
+  return more;
+}
+
+TEST(SweepVerb, AnInterruptedSweepGoesOnToTheSameModels) {
+  const TinyRun tiny;
+  write_sweep(tiny);
+  const auto second_run = tiny.folder / "sweep/cells/0.1_seed-0/run";
+  const auto stopped = signal_protogcd(sweep_command(tiny, "sweep"), SIGINT, [&] {
+    return std::filesystem::exists(second_run / "metrics.jsonl") &&
+           std::filesystem::file_size(second_run / "metrics.jsonl") > 0;
+  });
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
+  EXPECT_THAT(stopped.errors, HasSubstr("stopped: 1 of 2 cells are finished"));
+  EXPECT_FALSE(std::filesystem::exists(second_run / "result.json"));
+  EXPECT_TRUE(std::filesystem::exists(second_run / "checkpoints/latest.safetensors"))
+      << "the cell saved itself";
+  EXPECT_THAT(tiny.read("sweep/table.csv"),
+              AllOf(HasSubstr("0,0,finished,"), HasSubstr("0.1,0,pending,")));
+
+  const auto rest = json_of(run_protogcd(sweep_command(tiny, "sweep", {"--json"})));
+  ASSERT_EQ(rest.at("cells").size(), 2u);
+  for (const auto& cell : rest.at("cells")) {
+    EXPECT_TRUE(cell.at("finished"));
+    EXPECT_EQ(cell.at("values").at("All"), cell.at("values").at("again"));
+  }
+  EXPECT_THAT(tiny.read("sweep/cells/0.1_seed-0/train.log"), HasSubstr("epoch 12/12"));
+
+  const auto alone = run_protogcd(
+      tiny.train("alone", {"--epochs", "12", "--lambda-sep", "0.1", "--eval-every", "1"}));
+  EXPECT_EQ(alone.exit_code, 0) << alone.errors;
+  EXPECT_EQ(sha256_file(second_run / "model/model.safetensors"),
+            sha256_file(tiny.folder / "alone/model/model.safetensors"));
+
+  const auto again = run_protogcd(sweep_command(tiny, "sweep"));
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_THAT(again.errors, HasSubstr("2 of 2 cells were finished before"));
+  EXPECT_THAT(again.output, HasSubstr("| lambda_sep |"));
+}
+
+TEST(SweepVerb, AFailedCellIsToldAndTheExitCodeIsItsOwn) {
+  const TinyRun tiny;
+  write_sweep(tiny);
+  const auto result = run_protogcd(sweep_command(
+      tiny, "sweep",
+      {"--set", "epochs=1", "--set", fmt::format("demo={}", (tiny.folder / "no").string())}));
+  EXPECT_EQ(result.exit_code, 4) << result.errors;
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("2 of 2 cells failed"), HasSubstr("train.log")));
+  EXPECT_THAT(result.output, HasSubstr("| failed |"));
+}
+
+TEST(SweepVerb, RefusesWhatAVerbDoesNotTakeAndNamesFileAndLine) {
+  const TinyRun tiny;
+  const auto errors_with = [&](const std::string& more, std::vector<std::string> flags = {}) {
+    write_sweep(tiny, more);
+    flags.push_back("--dry-run");
+    const auto result = run_protogcd(sweep_command(tiny, "sweep", flags));
+    EXPECT_NE(result.exit_code, 0) << result.output;
+    return result.errors;
+  };
+  EXPECT_THAT(errors_with("ephocs = 3"), AllOf(HasSubstr("sweep.toml:16: 'train' has no option "
+                                                         "'ephocs'; did you mean 'epochs'")));
+  EXPECT_THAT(errors_with("lr = -1.0"), HasSubstr("sweep.toml:16: lr: '-1' is not allowed"));
+  EXPECT_THAT(errors_with("[[then]]\nverb = \"evaluete\""),
+              HasSubstr("sweep.toml:16: a sweep cannot run the verb 'evaluete'; did you mean "
+                        "'evaluate'"));
+  EXPECT_THAT(errors_with("", {"--set", "ephocs=1"}), HasSubstr("--set ephocs=1: 'train' has no"));
+  EXPECT_THAT(errors_with("", {"--seeds", "x"}), HasSubstr("--seeds: 'x' is not allowed"));
+  EXPECT_FALSE(std::filesystem::exists(tiny.folder / "sweep"));
+}
+
+TEST(SweepVerb, DryRunPrintsCommandsThatWork) {
+  const TinyRun tiny;
+  write_sweep(tiny);
+  const auto dry =
+      run_protogcd(sweep_command(tiny, "out", {"--dry-run", "--seeds", "4", "--seeds", "5"}));
+  EXPECT_EQ(dry.exit_code, 0) << dry.errors;
+  EXPECT_EQ(std::ranges::count(dry.output, '\n'), 8) << "two values, two seeds, two steps";
+  EXPECT_THAT(dry.output, HasSubstr("--seed 5 --out "));
+  EXPECT_THAT(dry.output, HasSubstr("protogcd evaluate --device cpu --dtype float32 --labelled "));
+  EXPECT_FALSE(std::filesystem::exists(tiny.folder / "out"));
+}
+
+TEST(OldClasses, AreRecordedSoThatEvaluateSeesTheSameSplit) {
+  const TinyRun tiny;
+  const auto trained =
+      json_of(run_protogcd(tiny.train("run", {"--old-classes", "3", "--epochs", "1"})));
+  EXPECT_EQ(trained.at("images").at("labelled"), 9);
+  EXPECT_EQ(trained.at("images").at("unlabelled"), 87);
+  EXPECT_EQ(trained.at("k_new"), 13);
+  const std::string demo = tiny.folder / "demo";
+  const std::vector<std::string> data = {"--labelled",   demo + "/labelled",
+                                         "--unlabelled", demo + "/unlabelled",
+                                         "--truth",      demo + "/truth.csv"};
+  std::vector<std::string> evaluate = {"evaluate",  "--model", tiny.folder / "run", "--json",
+                                       "--threads", "1",       "--dtype",           "float32"};
+  evaluate.insert(evaluate.end(), data.begin(), data.end());
+  const auto judged = json_of(run_protogcd(evaluate));
+  EXPECT_EQ(judged.at("samples"), 87);
+  EXPECT_EQ(judged.at("all"), trained.at("all"));
+  EXPECT_EQ(judged.at("old"), trained.at("old"));
+
+  const auto other =
+      run_protogcd({"train", "--out", tiny.folder / "run", "--resume", "--old-classes", "5"});
+  EXPECT_NE(other.exit_code, 0) << "a run does not go on with another split";
+}
+
+}  // namespace
+}  // namespace protogcd
