@@ -47,6 +47,19 @@ double text_width(std::string_view text) {
          }));
 }
 
+/// Words in lines of at most so many pixels; a word that is longer has a line of its own.
+std::vector<std::string> wrapped(const std::string& text, double width) {
+  std::vector<std::string> lines;
+  for (const std::string& word : split(text, ' ')) {
+    if (lines.empty() || text_width(lines.back()) + text_width(word) + kLetter > width) {
+      lines.push_back(word);
+    } else {
+      lines.back() += fmt::format(" {}", word);
+    }
+  }
+  return lines;
+}
+
 struct ChartPoint {
   std::size_t x = 0;  ///< position on the axis
   double value = 0, deviation = 0;
@@ -129,7 +142,7 @@ class Drawing {
     draw_axes();
     for (std::size_t i = 0; i < list_.size(); ++i) draw(i);
     draw_legend();
-    const double height = bottom() + (turned_ ? 30 + 0.6 * longest_label_ : 40) + 22;
+    const double height = bottom() + label_height_ + 46;
     return fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"system-ui, 'Segoe UI', Helvetica, Arial, "
@@ -172,7 +185,22 @@ class Drawing {
               : (static_cast<double>(i) + 0.5) / static_cast<double>(count);
       x_.push_back(kLeft + span * share);
     }
-    turned_ = !numeric_ && longest_label_ + 8 > band_;
+    place_labels();
+  }
+
+  /// Names stand below their bands, in several lines where they are long, and slanted where that
+  /// is not enough.
+  void place_labels() {
+    for (const SweepPoint& point : axis().points) {
+      labels_.push_back(numeric_ ? std::vector{point.label} : wrapped(point.label, band_ - 8));
+      label_height_ = std::max(label_height_, 16.0 * static_cast<double>(labels_.back().size()));
+      for (const std::string& line : labels_.back())
+        turned_ = turned_ || (!numeric_ && text_width(line) + 8 > band_);
+    }
+    if (turned_ || label_height_ > 50) {
+      turned_ = true;
+      label_height_ = 0.6 * longest_label_;
+    }
   }
 
   /// Entries side by side, in as many lines as they need.
@@ -206,6 +234,10 @@ class Drawing {
           kLeft, kWidth - kRight, y(value), i == 0 ? "#7b8794" : "#e4e7eb", kLeft - 8,
           y(value) + 4.5, value, digits + (half ? 1 : 0));
     }
+    draw_labels();
+  }
+
+  void draw_labels() {
     double free_from = 0;
     for (std::size_t i = 0; i < x_.size(); ++i) {
       const std::string& label = axis().points[i].label;
@@ -220,10 +252,14 @@ class Drawing {
             x_[i] + 4, bottom() + 18, xml(label));
         continue;
       }
-      if (x_[i] - text_width(label) / 2 < free_from) continue;  // it would cover its neighbour
-      free_from = x_[i] + text_width(label) / 2 + 4;
-      body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                           x_[i], bottom() + 20, xml(label));
+      const double half = numeric_ ? text_width(label) / 2 : 0;
+      if (x_[i] - half < free_from) continue;  // it would cover its neighbour
+      free_from = x_[i] + half + 4;
+      for (std::size_t line = 0; line < labels_[i].size(); ++line) {
+        body_ +=
+            fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x_[i],
+                        bottom() + 20 + 16 * static_cast<double>(line), xml(labels_[i][line]));
+      }
     }
   }
 
@@ -296,7 +332,8 @@ class Drawing {
   Scale scale_;
   std::vector<double> x_;
   std::vector<LegendEntry> legend_;
-  double band_ = 0, longest_label_ = 0, top_ = 0;
+  std::vector<std::vector<std::string>> labels_;  ///< of each point, in lines
+  double band_ = 0, longest_label_ = 0, label_height_ = 0, top_ = 0;
   bool numeric_ = false, turned_ = false;
   std::string body_;
 };
