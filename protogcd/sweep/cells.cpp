@@ -86,6 +86,18 @@ bool advance(std::vector<std::size_t>& at, const std::vector<SweepAxis>& axes) {
   return false;
 }
 
+void check_number(const SweepFile& file) {
+  constexpr std::size_t kMostCells = 100'000;
+  std::size_t cells = file.seeds.size();
+  for (const SweepAxis& axis : file.axes) {
+    cells *= axis.points.size();  // cannot overflow: both are within the bound or one is a file's
+    if (cells > kMostCells) {
+      throw ConfigError(
+          fmt::format("{}: axes and seeds make more than {} cells", file.name, kMostCells));
+    }
+  }
+}
+
 Cell cell_at(const SweepFile& file, const std::vector<std::size_t>& at, std::uint64_t seed,
              const std::filesystem::path& out, const std::vector<VerbTraits>& traits) {
   Cell cell{.at = at, .seed = seed, .slug = {}, .steps = {}, .pointers = {}};
@@ -122,6 +134,7 @@ std::vector<Cell> plan_cells(const SweepFile& file, const std::filesystem::path&
   std::vector<VerbTraits> of_steps;
   for (const SweepStep& step : file.steps) of_steps.push_back(traits(step));
   of_steps.front().takes_model = false;  // there is no run yet
+  check_number(file);
   std::vector<Cell> cells;
   for (const std::uint64_t seed : file.seeds) {
     std::vector<std::size_t> at(file.axes.size(), 0);

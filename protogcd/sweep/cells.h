@@ -38,7 +38,8 @@ struct Cell {
 };
 
 /// All cells, those of the first seed first, so that the table fills soon. `traits` is asked for
-/// every verb. ConfigError names a {variable} that there is not.
+/// every verb. ConfigError names a {variable} that there is not, and refuses more cells than anyone
+/// can want.
 std::vector<Cell> plan_cells(const SweepFile& file, const std::filesystem::path& out,
                              const std::function<VerbTraits(const SweepStep&)>& traits);
 

@@ -83,6 +83,14 @@ TEST(Cells, AVariableThatIsNotThereIsNamed) {
               HasSubstr("s.toml:2: root: there is no variable 'dta'"));
 }
 
+TEST(Cells, AGridThatNobodyCanRunIsRefused) {
+  std::string text;
+  for (int axis = 0; axis < 20; ++axis) {
+    text += "[[axis]]\noption = \"a" + std::to_string(axis) + "\"\nvalues = [1, 2, 3, 4, 5]\n";
+  }
+  EXPECT_THAT(message_of<ConfigError>([&] { plan(text); }), HasSubstr("more than 100000 cells"));
+}
+
 TEST(Cells, ACommandGoesOnWithTheRunThatIsThere) {
   const auto cells = plan("[[then]]\nverb = \"evaluate\"");
   const testing::TemporaryFolder folder;
