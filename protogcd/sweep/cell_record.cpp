@@ -83,11 +83,14 @@ void CellRecord::begin(std::size_t step) const {
   write_file_atomically(path, nlohmann::json{{"words", cell_.steps[step].words}}.dump(2) + "\n");
 }
 
-void CellRecord::finish(std::size_t step, double seconds) const {
-  read_json(output(step));
+void CellRecord::add_time(std::size_t step, double seconds) const {
   nlohmann::json command = read_json(file(step, ".command.json"));
-  command["seconds"] = seconds;
+  command["seconds"] = command.value("seconds", 0.0) + seconds;
   write_file_atomically(file(step, ".command.json"), command.dump(2) + "\n");
+}
+
+void CellRecord::finish(std::size_t step) const {
+  read_json(output(step));
   write_file_atomically(result(step), read_text_file(output(step)));
   std::filesystem::remove(output(step));
 }

@@ -34,8 +34,11 @@ class CellRecord {
   void forget() const;
 
   void begin(std::size_t step) const;
+  /// Adds to the time that a step has taken: one that is stopped and gone on with has several
+  /// parts.
+  void add_time(std::size_t step, double seconds) const;
   /// Keeps what the step printed. DataError if it is no JSON object.
-  void finish(std::size_t step, double seconds) const;
+  void finish(std::size_t step) const;
   /// Of all steps so far.
   double seconds() const;
 

@@ -159,6 +159,7 @@ class Runner {
 
   void settle(const RunningCell& ended, int exit_code, bool stopping) {
     const CellRecord& record = records_[ended.cell];
+    record.add_time(ended.step, seconds_since(ended.start));
     if (exit_code != 0) {
       if (stopping) return;  // it goes on another time
       return fail(ended.cell, exit_code,
@@ -166,7 +167,7 @@ class Runner {
                               record.log(ended.step).string()));
     }
     try {
-      record.finish(ended.step, seconds_since(ended.start));
+      record.finish(ended.step);
     } catch (const Error& error) {
       return fail(ended.cell, error.exit_code(), error.what());
     }
@@ -175,9 +176,12 @@ class Runner {
       if (!stopping) start(ended.cell, step);
       return;
     }
-    ++finished_now_;
     take_numbers(ended.cell);
-    if (results_.results[ended.cell].state == CellState::kFinished) tell(ended.cell);
+    if (results_.results[ended.cell].state == CellState::kFinished) {
+      ++finished_now_;
+      seconds_now_ += results_.results[ended.cell].seconds;
+      tell(ended.cell);
+    }
     write_tables();
   }
 
@@ -212,7 +216,7 @@ class Runner {
                              shown(results_.results[cell].values[i], file_.columns[i]));
     }
     const std::size_t left = results_.count(CellState::kPending);
-    const double each = seconds_since(start_) / static_cast<double>(finished_now_);
+    const double each = seconds_now_ / static_cast<double>(finished_now_ * options_.jobs);
     context_.log.info(fmt::format(
         "{} of {}: {}: {} ({}){}", cells_.size() - left, cells_.size(),
         results_.describe(cells_[cell]), numbers, human_seconds(results_.results[cell].seconds),
@@ -234,8 +238,8 @@ class Runner {
   std::vector<CellRecord> records_;
   SweepResults results_;
   std::vector<RunningCell> running_;
-  Clock::time_point start_ = Clock::now();
   std::size_t finished_now_ = 0;
+  double seconds_now_ = 0;  ///< of the cells that this process has finished
 };
 
 }  // namespace

@@ -1,9 +1,14 @@
 // `protogcd sweep` from end to end on tiny runs.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
@@ -95,6 +100,26 @@ TEST(SweepVerb, AnInterruptedSweepGoesOnToTheSameModels) {
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_THAT(again.errors, HasSubstr("2 of 2 cells were finished before"));
   EXPECT_THAT(again.output, HasSubstr("| lambda_sep |"));
+}
+
+TEST(SweepVerb, AKilledSweepTakesItsCellsWithIt) {
+  const TinyRun tiny;
+  write_sweep(tiny);
+  const auto run = tiny.folder / "sweep/cells/0_seed-0/run";
+  const auto killed =
+      signal_protogcd(sweep_command(tiny, "sweep", {"--set", "epochs=100000"}), SIGKILL,
+                      [&] { return std::filesystem::exists(run / "metrics.jsonl"); });
+  EXPECT_EQ(killed.exit_code, -SIGKILL);
+  // The run holds its folder's lock for as long as it lives.
+  const int lock = ::open((run / ".lock").c_str(), O_RDWR);
+  ASSERT_GE(lock, 0);
+  bool ended = false;
+  for (int i = 0; i < 600 && !ended; ++i) {
+    ended = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ::close(lock);
+  EXPECT_TRUE(ended) << "the cell still runs";
 }
 
 TEST(SweepVerb, AFailedCellIsToldAndTheExitCodeIsItsOwn) {
