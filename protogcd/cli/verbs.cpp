@@ -10,6 +10,7 @@ std::vector<Verb> all_verbs() {
       estimate_k_verb(),
       evaluate_verb(),
       predict_verb(),
+      ood_verb(),
       pretrain_verb(),
 #endif
       datasets_list_verb(),

@@ -29,6 +29,7 @@ Verb embed_verb();
 Verb estimate_k_verb();
 Verb evaluate_verb();
 Verb info_verb();
+Verb ood_verb();
 Verb predict_verb();
 Verb pretrain_verb();
 Verb train_verb();
