@@ -12,6 +12,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
+#include "protogcd/gcd/model_outputs.h"
 #include "protogcd/gcd/outlier_study.h"
 #include "protogcd/nn/device.h"
 

@@ -11,6 +11,8 @@ std::vector<Verb> all_verbs() {
       evaluate_verb(),
       predict_verb(),
       ood_verb(),
+      retrieve_verb(),
+      attention_verb(),
       pretrain_verb(),
 #endif
       datasets_list_verb(),

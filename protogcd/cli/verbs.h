@@ -31,6 +31,8 @@ Verb evaluate_verb();
 Verb info_verb();
 Verb ood_verb();
 Verb predict_verb();
+Verb retrieve_verb();
+Verb attention_verb();
 Verb pretrain_verb();
 Verb train_verb();
 Verb weights_convert_verb();

@@ -164,9 +164,14 @@ Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placemen
                                   placement.device)),
       head_(info_.head, seed, placement.trained, placement.device) {}
 
+at::Tensor Model::features(const TrunkTokens& tokens) const {
+  const at::NoGradGuard no_grad;
+  return blocks_->forward(tokens);
+}
+
 at::Tensor Model::cosines(const TrunkTokens& tokens) const {
   const at::NoGradGuard no_grad;
-  return head_.cosines(blocks_->forward(tokens));
+  return head_.cosines(features(tokens));
 }
 
 LoaderOptions Model::center_loader(std::size_t threads) const {
@@ -201,9 +206,7 @@ fs::path model_folder(const fs::path& run) {
   return fs::exists(run / kInfoFile) ? run : run / "model";
 }
 
-namespace {
-
-Backbone open_backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
+Backbone backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
   const fs::path file = backbone_file.empty() ? fs::path(info.backbone_file) : backbone_file;
   if (file != kBuiltinBackbone && !fs::exists(file)) {
     throw ModelFileError(fmt::format("{}: the model's backbone is not there", file.string()),
@@ -220,8 +223,6 @@ Backbone open_backbone_of(const ModelInfo& info, const fs::path& backbone_file) 
   return backbone;
 }
 
-}  // namespace
-
 Model load_model(const fs::path& run, const fs::path& backbone_file, const Context& context) {
   const fs::path folder = model_folder(run);
   const fs::path info_file = folder / kInfoFile, tensor_file = folder / kTensorFile;
@@ -234,7 +235,7 @@ Model load_model(const fs::path& run, const fs::path& backbone_file, const Conte
     throw ModelFileError(
         fmt::format("{}: damaged, its checksum does not match", tensor_file.string()));
   }
-  const Backbone backbone = open_backbone_of(info, backbone_file);
+  const Backbone backbone = backbone_of(info, backbone_file);
   Model model(backbone, std::move(info), place(context), 0);
   const StateDict state = load_state_dict(tensor_file);
   const auto parameters = trained_parameters(model.blocks(), model.head());

@@ -78,6 +78,8 @@ class Model {
   Head& head() { return head_; }
   const Head& head() const { return head_; }
 
+  /// CLS after the final norm, without a graph: tokens of B images -> [B, D].
+  at::Tensor features(const TrunkTokens& tokens) const;
   /// Cosines with the prototypes, without a graph: tokens of B images -> [B, K].
   at::Tensor cosines(const TrunkTokens& tokens) const;
   LoaderOptions center_loader(std::size_t threads) const;
@@ -99,6 +101,10 @@ class Model {
 
 /// Where a run keeps its model.
 std::filesystem::path model_folder(const std::filesystem::path& run);
+
+/// The frozen backbone that a model stands on. ModelFileError where it is missing or another one;
+/// `backbone_file` replaces the place where it was, if not empty.
+Backbone backbone_of(const ModelInfo& info, const std::filesystem::path& backbone_file);
 
 /// Opens the model of a run folder (or a model folder itself). `backbone_file` replaces the place
 /// where its backbone was, if not empty. ModelFileError where something is missing, damaged, or the

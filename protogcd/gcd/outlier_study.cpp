@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -12,16 +11,6 @@
 
 namespace protogcd {
 namespace {
-
-at::Tensor joined(const std::vector<at::Tensor>& parts, const ModelInfo& info,
-                  const std::string& name) {
-  if (parts.empty()) return at::empty({0, info.k()}, at::kFloat);
-  const at::Tensor cosines = at::cat(parts);
-  if (!cosines.isfinite().all().item<bool>())
-    throw DataError(fmt::format("{}: the features of an image are not numbers", name),
-                    "the backbone or the model may be damaged; try --dtype float32");
-  return cosines;
-}
 
 struct Column {
   const char* key;    ///< in JSON and CSV
@@ -48,34 +37,6 @@ nlohmann::ordered_json in_percent(const OutlierMeasures& measures) {
 }
 
 }  // namespace
-
-at::Tensor cosines_of(const Model& model, EvaluationTokens& tokens, const std::string& name,
-                      const Context& context) {
-  std::vector<at::Tensor> parts;
-  tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
-    parts.push_back(model.cosines(batch).to(at::kCPU, at::kFloat));
-  });
-  return joined(parts, model.info(), name);
-}
-
-at::Tensor cosines_of(const Model& model, const ImageSet& set, SkippedFiles& skipped,
-                      const Context& context) {
-  std::vector<std::uint32_t> list(set.sources.size());
-  std::iota(list.begin(), list.end(), 0u);
-  Progress progress(set.name, list.size(), "images", context.progress());
-  ImageLoader images(set.sources, ImageList::center_views(list),
-                     model.center_loader(context.threads), skipped);
-  std::vector<at::Tensor> parts;
-  std::size_t done = 0;
-  while (const ImageBatch* batch = images.next()) {
-    if (context.interrupted()) throw InterruptedError("stopped while images were scored");
-    parts.push_back(model.cosines(model.trunk().run(batch->pixels)).to(at::kCPU, at::kFloat));
-    progress.add(batch->end - done);
-    done = batch->end;
-  }
-  progress.add(list.size() - done);
-  return joined(parts, model.info(), set.name);
-}
 
 std::vector<double> outlier_scores(const ModelInfo& info, OutlierScore score,
                                    const at::Tensor& cosines) {

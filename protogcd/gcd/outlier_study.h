@@ -10,21 +10,9 @@
 #include <vector>
 
 #include "protogcd/analysis/outlier_measures.h"
-#include "protogcd/core/context.h"
-#include "protogcd/data/image_set.h"
-#include "protogcd/data/skipped.h"
-#include "protogcd/engine/evaluation_tokens.h"
 #include "protogcd/gcd/model.h"
 
 namespace protogcd {
-
-/// Cosines of all images with the prototypes, [N, K] float32 on the CPU. DataError, naming `name`,
-/// where one is not a number.
-at::Tensor cosines_of(const Model& model, EvaluationTokens& tokens, const std::string& name,
-                      const Context& context);
-/// The same of every readable image of a set; the others are noted in `skipped` and left out.
-at::Tensor cosines_of(const Model& model, const ImageSet& set, SkippedFiles& skipped,
-                      const Context& context);
 
 /// [N] of cosines [N, K]. UsageError for the von Mises-Fisher score of a model that does not know
 /// its concentrations.

@@ -16,6 +16,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/gcd/checkpoint.h"
+#include "protogcd/gcd/model_outputs.h"
 #include "protogcd/gcd/outlier_study.h"
 #include "protogcd/gcd/run_folder.h"
 #include "protogcd/gcd/train_step.h"
@@ -375,8 +376,9 @@ Evaluation Trainer::evaluate_on(SampleSet set) {
 /// them told its class.
 void Trainer::calibrate_outliers_and_predict() {
   if (set_.count(SampleSet::kUnlabelled) == 0) return;
-  const at::Tensor cosines = cosines_of(model_, material_.tokens(SampleSet::kUnlabelled),
-                                        "the unlabelled images", context_);
+  const at::Tensor cosines = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
+                                        "the unlabelled images", context_)
+                                 .cosines;
   model_.set_outliers(
       calibrate_outliers(info_, cosines, options_.outlier_score, options_.outlier_keep));
   predictions_ = {};
