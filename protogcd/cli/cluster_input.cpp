@@ -82,13 +82,13 @@ ClusterInput from_images(const ClusterInputOptions& options, const Session& sess
   std::vector<std::uint32_t> list;
   for (const Sample& sample : samples) list.push_back(sample.source);
   input.skipped = std::make_unique<SkippedFiles>(session.bad_image_policy(), list.size());
-  BackboneOptions backbone = options.backbone;
-  backbone.backbone = choose_backbone(backbone, input.dataset.sources, context.log);
+  input.backbone = options.backbone;
+  input.backbone.backbone = choose_backbone(input.backbone, input.dataset.sources, context.log);
+  input.reading = {.apply_orientation = !options.data.is_benchmark(),
+                   .fast_decode = options.images.fast_decode};
   const ImageFeatures features =
-      image_features(input.dataset.sources, list, open_backbone(backbone, context.log),
-                     {.apply_orientation = !options.data.is_benchmark(),
-                      .fast_decode = options.images.fast_decode},
-                     *input.skipped, context);
+      image_features(input.dataset.sources, list, open_backbone(input.backbone, context.log),
+                     input.reading, *input.skipped, context);
   input.features = features.values;
   for (const std::size_t position : features.positions) input.rows.push_back(samples[position]);
   return input;

@@ -15,6 +15,7 @@
 #include "protogcd/cli/verb.h"
 #include "protogcd/data/sample.h"
 #include "protogcd/data/skipped.h"
+#include "protogcd/engine/image_loader.h"
 
 namespace protogcd::cli {
 
@@ -33,6 +34,8 @@ struct ClusterInput {
   Dataset dataset;                        ///< its sources and classes
   std::vector<Sample> rows;               ///< [N]
   bool has_paths = true;                  ///< false: embeddings without a list of paths
+  BackboneOptions backbone;               ///< that made the features; none for embeddings
+  ReadingOptions reading;                 ///< of the images
   std::unique_ptr<SkippedFiles> skipped;  ///< images that could not be read; none for embeddings
 };
 

@@ -39,6 +39,7 @@ CLI::Option* add_to_parser(CLI::App& app, const Option& option) {
   CLI::Option* parsed = app.add_option(name, accept, help);
   parsed->type_name(option.value_name());
   parsed->expected(1, option.is_list() ? CLI::detail::expected_max_vector_size : 1);
+  parsed->allow_extra_args(option.is_list());  // several values after one flag
   return parsed->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

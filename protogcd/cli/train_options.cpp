@@ -171,6 +171,7 @@ nlohmann::json json_of(const TrainSummary& summary, const std::filesystem::path&
                     {"unlabelled", summary.unlabelled},
                     {"test", summary.test},
                     {"skipped", summary.skipped}};
+  json["outliers"] = summary.outliers;
   json["epochs"] = summary.epochs;
   json["seconds"] = summary.seconds;
   json["classes"] = nlohmann::json::array();
@@ -220,6 +221,12 @@ void print(const TrainSummary& summary, const std::filesystem::path& out) {
   fmt::print("unlabelled images: {}, of which {:.0f} went to new classes\n", summary.unlabelled,
              in_new);
   print_classes(summary.classes);
+  if (summary.outliers > 0) {
+    fmt::print(
+        "outliers: {} unlabelled images look like none of the classes (is_outlier in "
+        "predictions.csv)\n",
+        summary.outliers);
+  }
   if (summary.on_unlabelled.samples > 0) {
     fmt::print("accuracy on the unlabelled images: {}\n", in_words(summary.on_unlabelled));
   }
@@ -381,6 +388,15 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
       .at_least(1)
       .at_most(1'000'000);
   declare_model_options(table, options);
+  table
+      .add("outlier_score", &options.outlier_score,
+           "how outlying an image is, in predictions (docs/outliers.md)")
+      .one_of({outlier_score_names().begin(), outlier_score_names().end()});
+  table
+      .add("outlier_keep", &train.outlier_keep,
+           "share of the unlabelled images that are not called outliers")
+      .above(0)
+      .at_most(1);
   table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
       .at_least(1)
       .at_most(1000);
@@ -409,6 +425,7 @@ void resolve_train_options(TrainVerbOptions& options, OptionTable& table, Sessio
   }
   apply_preset(options, table);
   apply_views(options);
+  options.train.outlier_score = find_outlier_score(options.outlier_score);
   make_paths_absolute(options);
   options.train.config = table.to_toml();
 }

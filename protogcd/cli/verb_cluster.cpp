@@ -15,6 +15,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/engine/placement.h"
+#include "protogcd/gcd/centroid_model.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd::cli {
@@ -24,7 +25,7 @@ struct ClusterVerbOptions {
   ClusterInputOptions input;
   KMeansOptions kmeans;
   bool no_labels = false, no_normalise = false, overwrite = false;
-  std::filesystem::path out;
+  std::filesystem::path out, save_model;
 };
 
 /// Labelled images of a class may all be unreadable: its cluster would then be another's.
@@ -107,6 +108,30 @@ void write_clusters(const std::filesystem::path& out, const ClusterInput& input,
     input.skipped->write(skipped, input.dataset.sources);
 }
 
+void check_model_folder(const ClusterVerbOptions& options) {
+  if (options.save_model.empty()) return;
+  if (!options.input.embeddings.empty()) {
+    throw UsageError("--save-model: embeddings do not say which backbone a model needs",
+                     "cluster images (--images, --labelled, ...) instead");
+  }
+  if (options.no_normalise)
+    throw UsageError(
+        "--save-model: prototypes compare directions, so --no-normalise cannot go with it");
+  check_output_file(options.save_model / "model.json", options.overwrite, "--save-model");
+}
+
+void save_model(const std::filesystem::path& folder, const ClusterInput& input,
+                const Clustering& result, bool semi_supervised, const Context& context) {
+  const std::size_t old = semi_supervised ? input.dataset.old_classes : 0;
+  const std::vector<std::string> old_classes(
+      input.dataset.classes.begin(),
+      input.dataset.classes.begin() + static_cast<std::ptrdiff_t>(old));
+  Logger quiet(LogLevel::kError);  // what there is to say about the backbone was said
+  centroid_model(open_backbone(input.backbone, quiet), old_classes, input.features,
+                 result.centroids.cpu(), input.reading, context)
+      .save(folder);
+}
+
 nlohmann::json to_json(const Agreement& agreement) {
   return {{"samples", agreement.rows},
           {"all", 100 * agreement.accuracy.all},
@@ -139,10 +164,14 @@ void print_words(const ClusterVerbOptions& options, const ClusterInput& input,
   if (input.skipped && input.skipped->count() > 0)
     fmt::print("{} images skipped\n", input.skipped->count());
   if (!options.out.empty()) fmt::print("{}\n", options.out.string());
+  if (!options.save_model.empty())
+    fmt::print("{}: a model with the centroids as prototypes\n", options.save_model.string());
 }
 
 void cluster(const ClusterVerbOptions& options, Session& session) {
   if (!options.out.empty()) check_output_file(options.out, options.overwrite, "--out");
+  if (!options.save_model.empty()) create_folders(options.save_model);
+  check_model_folder(options);
   set_compute_threads(session.context.threads);
   const InterruptGuard interrupt;
   Context context = session.context;
@@ -161,6 +190,8 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
                                         counts.const_data_ptr<std::int64_t>() + counts.numel());
   const auto agreement = agreement_of(input, labels);
   if (!options.out.empty()) write_clusters(options.out, input, labels);
+  if (!options.save_model.empty())
+    save_model(options.save_model, input, result, semi_supervised, context);
   if (!session.json())
     return print_words(options, input, result, sizes, semi_supervised, agreement);
   nlohmann::json json = {{"rows", input.rows.size()},
@@ -171,6 +202,7 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
                          {"sizes", sizes},
                          {"skipped", input.skipped ? input.skipped->count() : 0}};
   if (!options.out.empty()) json["out"] = options.out.string();
+  if (!options.save_model.empty()) json["model"] = options.save_model.string();
   if (agreement) json["accuracy"] = to_json(*agreement);
   session.print_json(json);
 }
@@ -202,7 +234,11 @@ Verb cluster_verb() {
         table.add("no_normalise", &options->no_normalise,
                   "features as they are, not scaled to length 1");
         table.add("out", &options->out, "path,cluster[,label] of every row").value_name("FILE.csv");
-        table.add("overwrite", &options->overwrite, "replace the file").flag_only();
+        table
+            .add("save_model", &options->save_model,
+                 "a model with the centroids as prototypes, for predict, evaluate, ood, retrieve")
+            .value_name("DIR");
+        table.add("overwrite", &options->overwrite, "replace the output").flag_only();
         return [options](Session& session) { cluster(*options, session); };
       }};
 }

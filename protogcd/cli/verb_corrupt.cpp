@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/corruption_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -21,36 +22,6 @@ struct CorruptVerbOptions {
   std::string severities = "1,2,3,4,5";
   std::filesystem::path sheet;
 };
-
-template <class T>
-void add_once(std::vector<T>& items, const T& item) {
-  if (std::ranges::find(items, item) == items.end()) items.push_back(item);
-}
-
-std::vector<const Corruption*> parse_corruptions(const std::string& text) {
-  std::vector<const Corruption*> chosen;
-  for (const auto& name : text == "all" ? corruption_names() : split(text, ',')) {
-    try {
-      add_once(chosen, &find_corruption(trim(name)));
-    } catch (const UsageError& error) {
-      throw UsageError(fmt::format("--corruptions: {}", error.what()));
-    }
-  }
-  return chosen;
-}
-
-std::vector<int> parse_severities(const std::string& text) {
-  std::vector<int> chosen;
-  for (const auto& part : split(text, ',')) {
-    const auto severity = parse_integer(trim(part));
-    if (!severity || *severity < 1 || *severity > kCorruptionSeverities) {
-      throw UsageError(fmt::format("--severities: '{}', expected numbers of 1 to {} (as 1,3,5)",
-                                   part, kCorruptionSeverities));
-    }
-    add_once(chosen, static_cast<int>(*severity));
-  }
-  return chosen;
-}
 
 void print_json(const Session& session, const CorruptOptions& options,
                 const CorruptSummary& summary) {

@@ -39,12 +39,16 @@ void predict(const PredictVerbOptions& options, Session& session) {
                         {"images", summary.images},
                         {"skipped", summary.skipped},
                         {"in_new_classes", in_new},
+                        {"outliers", info.outliers ? nlohmann::json(summary.outliers) : nullptr},
                         {"classes", per_class},
                         {"seconds", summary.seconds}});
     return;
   }
   fmt::print("{}: {} images, {} of them in new classes, in {}\n", options.predict.out.string(),
              summary.images, in_new, human_seconds(summary.seconds));
+  if (summary.outliers > 0) {
+    fmt::print("{} of them look like none of the classes (is_outlier)\n", summary.outliers);
+  }
   if (summary.skipped > 0)
     fmt::print("{} images skipped, see the .skipped.csv beside it\n", summary.skipped);
 }

@@ -10,6 +10,9 @@ std::vector<Verb> all_verbs() {
       estimate_k_verb(),
       evaluate_verb(),
       predict_verb(),
+      ood_verb(),
+      retrieve_verb(),
+      attention_verb(),
       sweep_verb(),
       pretrain_verb(),
 #endif

@@ -17,6 +17,11 @@ MaybeBad ResizedReader::read_center(std::uint32_t source, const ViewSize& view, 
   return reader_.read_center_view(sources_.path(source), view, output);
 }
 
+ImageOrBad ResizedReader::read_whole(std::uint32_t source) const {
+  if (sources_.is_record(source)) return sources_.load_record(source);
+  return read_image(sources_.path(source), decode_);
+}
+
 MaybeBad ResizedReader::read_record(std::uint32_t source, int short_side, std::optional<int> crop,
                                     Image& output) {
   const Image image = sources_.load_record(source);

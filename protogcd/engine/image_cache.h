@@ -20,17 +20,20 @@ namespace protogcd {
 class ResizedReader {
  public:
   ResizedReader(const SourceTable& sources, const DecodeOptions& decode)
-      : sources_(sources), reader_(decode) {}
+      : sources_(sources), decode_(decode), reader_(decode) {}
 
   MaybeBad read(std::uint32_t source, int short_side, Image& output);
   /// The centre view alone, which takes less work.
   MaybeBad read_center(std::uint32_t source, const ViewSize& view, Image& output);
+  /// As it is stored, not resized.
+  ImageOrBad read_whole(std::uint32_t source) const;
 
  private:
   MaybeBad read_record(std::uint32_t source, int short_side, std::optional<int> crop,
                        Image& output);
 
   const SourceTable& sources_;
+  DecodeOptions decode_;
   ImageReader reader_;
   Resizer resizer_;
 };

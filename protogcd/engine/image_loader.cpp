@@ -174,6 +174,11 @@ void ImageLoader::load(Slot& slot, std::size_t index) {
 MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& slot,
                            std::size_t index) const {
   const int side = options_.view.crop;
+  if (options_.change) {
+    if (auto bad = read_changed(worker, request.source)) return bad;
+    put(worker.image, center_crop_box(worker.image.size(), side), false, slot, index);
+    return std::nullopt;
+  }
   const Image* image = options_.cache ? options_.cache->find(request.source) : nullptr;
   if (!request.draw) {
     const auto bad = image ? std::nullopt
@@ -194,6 +199,16 @@ MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& sl
     const RandomView drawn = draw_random_view(image->size(), side, stream);
     put(*image, drawn.box, drawn.flip, slot, view * slot.count + index);
   }
+  return std::nullopt;
+}
+
+MaybeBad ImageLoader::read_changed(Worker& worker, std::uint32_t source) const {
+  ImageOrBad whole = worker.reader.read_whole(source);
+  if (auto* bad = std::get_if<BadImage>(&whole)) return std::move(*bad);
+  ImageOrBad resized =
+      resize_short_side(options_.change(std::get<Image>(whole), source), options_.view.short_side);
+  if (auto* bad = std::get_if<BadImage>(&resized)) return std::move(*bad);
+  worker.image = std::move(std::get<Image>(resized));
   return std::nullopt;
 }
 

@@ -37,6 +37,9 @@ struct LoaderOptions {
   std::size_t ahead = 2;              ///< batches made ready beyond the one in use
   std::size_t views = 1;              ///< rows that each image gives
   const ImageCache* cache = nullptr;  ///< images found there are not read again
+  /// What becomes of an image as it is read, before it is resized; for centre views alone. Called
+  /// from several threads; images of the cache are not asked for.
+  std::function<Image(const Image&, std::uint32_t source)> change = {};
   /// Where batches are handed out. To a GPU travel 8-bit pixels from pinned memory, while it
   /// computes; they become network input there.
   at::Device device = at::kCPU;
@@ -100,6 +103,7 @@ class ImageLoader {
   void schedule(Slot& slot);
   void load(Slot& slot, std::size_t index);
   MaybeBad read(Worker& worker, const ImageRequest& request, Slot& slot, std::size_t index) const;
+  MaybeBad read_changed(Worker& worker, std::uint32_t source) const;
   void put(const Image& image, const ImageBox& box, bool flip, Slot& slot, std::size_t row) const;
   void finish(Slot& slot);
 

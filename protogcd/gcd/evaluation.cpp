@@ -4,10 +4,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace protogcd {
+
+namespace {
+
+/// Mean confidence over the images whose class is in [first, last).
+double mean_confidence(const Predictions& predictions, std::span<const std::int32_t> truths,
+                       std::int32_t first, std::int32_t last) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    if (truths[i] < first || truths[i] >= last) continue;
+    sum += predictions.confidence[i];
+    ++count;
+  }
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
 
 Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t> truths,
                     std::int64_t old_classes) {
@@ -26,7 +43,47 @@ Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t
           .ari = adjusted_rand_index(confusion),
           .marginal_old = std::accumulate(predictions.marginal.begin(), end, 0.0),
           .predicted_old = static_cast<double>(predicted_old) /
-                           static_cast<double>(std::max<std::size_t>(predictions.size(), 1))};
+                           static_cast<double>(std::max<std::size_t>(predictions.size(), 1)),
+          .confidence_old = mean_confidence(predictions, truths, 0, old),
+          .confidence_new =
+              mean_confidence(predictions, truths, old, std::numeric_limits<std::int32_t>::max())};
+}
+
+std::string confusion_csv(const Predictions& predictions, std::span<const std::int32_t> truths,
+                          std::span<const std::string> classes,
+                          std::span<const std::string> clusters) {
+  const Confusion confusion(predictions.labels, truths);
+  const ClusterMapping mapping = match_clusters(confusion);
+  const auto sizes = confusion.class_sizes();
+  // A class that no cluster stands for borrows a free one, so that the diagonal holds its place.
+  std::vector<std::size_t> order, free;
+  for (std::size_t cluster = 0; cluster < clusters.size(); ++cluster) {
+    if (cluster >= confusion.clusters() || mapping.class_of_cluster[cluster] < 0)
+      free.push_back(cluster);
+  }
+  auto next_free = free.begin();
+  for (std::size_t of_class = 0; of_class < confusion.classes(); ++of_class) {
+    if (sizes[of_class] == 0) continue;
+    if (const std::int32_t cluster = mapping.cluster_of_class[of_class]; cluster >= 0) {
+      order.push_back(static_cast<std::size_t>(cluster));
+    } else if (next_free != free.end()) {
+      order.push_back(*next_free++);
+    }
+  }
+  order.insert(order.end(), next_free, free.end());
+  std::string csv = "class";
+  for (const std::size_t cluster : order) csv += fmt::format(",{}", csv_field(clusters[cluster]));
+  csv += "\n";
+  for (std::size_t of_class = 0; of_class < confusion.classes(); ++of_class) {
+    if (sizes[of_class] == 0) continue;
+    csv += csv_field(classes[of_class]);
+    for (const std::size_t cluster : order) {
+      csv += fmt::format(",{}",
+                         cluster < confusion.clusters() ? confusion.count(cluster, of_class) : 0);
+    }
+    csv += "\n";
+  }
+  return csv;
 }
 
 nlohmann::json to_json(const Evaluation& evaluation) {
@@ -45,6 +102,9 @@ nlohmann::json to_json(const Evaluation& evaluation) {
   json["p_new"] = 1 - evaluation.marginal_old;
   json["r_old"] = evaluation.predicted_old;
   json["r_new"] = 1 - evaluation.predicted_old;
+  json["confidence"] = {{"old", evaluation.confidence_old},
+                        {"new", evaluation.confidence_new},
+                        {"gap", evaluation.confidence_old - evaluation.confidence_new}};
   return json;
 }
 

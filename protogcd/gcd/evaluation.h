@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/gcd/prediction.h"
@@ -17,11 +18,21 @@ struct Evaluation {
   /// Share of old classes: as the mean posterior has it, and among the predicted classes (paper,
   /// appendix). Those of new classes are the rest.
   double marginal_old = 0, predicted_old = 0;
+  /// Mean confidence over images of old and of new classes, by their truth; NaN: no images. Their
+  /// difference is the model's bias towards what it has labels of.
+  double confidence_old = 0, confidence_new = 0;
 };
 
 /// `truths` [N], negative where unknown.
 Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t> truths,
                     std::int64_t old_classes);
+
+/// Who is taken for whom: a row for each true class, a column for each cluster, in the order in
+/// which they match (a right image is on the diagonal), clusters that stand for no class last.
+/// `classes` and `clusters` are their names.
+std::string confusion_csv(const Predictions& predictions, std::span<const std::int32_t> truths,
+                          std::span<const std::string> classes,
+                          std::span<const std::string> clusters);
 
 /// Accuracies in percent: all, old, new.
 nlohmann::json to_json(const Evaluation& evaluation);

@@ -25,33 +25,64 @@ constexpr int kFormat = 1;
 
 }  // namespace
 
+OutlierScorer ModelInfo::outlier_scorer() const {
+  if (!outliers) return OutlierScorer(temperature);
+  return OutlierScorer(temperature, outliers->concentrations, head.width);
+}
+
 std::string ModelInfo::to_json() const {
-  const nlohmann::ordered_json json = {{"format", kFormat},
-                                       {"k", k()},
-                                       {"k_old", old_classes},
-                                       {"k_new", k() - old_classes},
-                                       {"classes", classes},
-                                       {"tensors_sha256", tensors_sha256},
-                                       {"temperature", temperature},
-                                       {"backbone",
-                                        {{"file", backbone_file},
-                                         {"preset", backbone_preset},
-                                         {"sha256", backbone_sha256},
-                                         {"heads", backbone_heads},
-                                         {"first_trained_block", first_trained_block}}},
-                                       {"preprocessing",
-                                        {{"size", preprocessing.size},
-                                         {"mean", preprocessing.mean},
-                                         {"std", preprocessing.deviation},
-                                         {"apply_orientation", reading.apply_orientation},
-                                         {"fast_decode", reading.fast_decode}}},
-                                       {"head",
-                                        {{"width", head.width},
-                                         {"hidden", head.hidden},
-                                         {"projection", head.projection},
-                                         {"wide_projection", head.wide_projection}}}};
+  nlohmann::ordered_json json = {{"format", kFormat},
+                                 {"k", k()},
+                                 {"k_old", old_classes},
+                                 {"k_new", k() - old_classes},
+                                 {"classes", classes},
+                                 {"tensors_sha256", tensors_sha256},
+                                 {"temperature", temperature},
+                                 {"backbone",
+                                  {{"file", backbone_file},
+                                   {"preset", backbone_preset},
+                                   {"sha256", backbone_sha256},
+                                   {"heads", backbone_heads},
+                                   {"first_trained_block", first_trained_block}}},
+                                 {"preprocessing",
+                                  {{"size", preprocessing.size},
+                                   {"mean", preprocessing.mean},
+                                   {"std", preprocessing.deviation},
+                                   {"apply_orientation", reading.apply_orientation},
+                                   {"fast_decode", reading.fast_decode}}},
+                                 {"head",
+                                  {{"width", head.width},
+                                   {"hidden", head.hidden},
+                                   {"projection", head.projection},
+                                   {"wide_projection", head.wide_projection}}}};
+  if (outliers) {
+    json["outliers"] = {{"score", name_of(outliers->score)},
+                        {"kept", outliers->kept},
+                        {"threshold", outliers->threshold},
+                        {"images", outliers->images},
+                        {"concentrations", outliers->concentrations}};
+  }
   return json.dump(2) + "\n";
 }
+
+namespace {
+
+OutlierCalibration outliers_from(const nlohmann::json& json, std::size_t classes,
+                                 const std::string& origin) {
+  OutlierCalibration outliers{
+      .score = find_outlier_score(json.at("score").get<std::string>()),
+      .kept = json.at("kept"),
+      .threshold = json.at("threshold"),
+      .concentrations = json.at("concentrations").get<std::vector<double>>(),
+      .images = json.at("images")};
+  if (outliers.concentrations.size() != classes) {
+    throw ModelFileError(fmt::format("{}: {} concentrations for {} classes", origin,
+                                     outliers.concentrations.size(), classes));
+  }
+  return outliers;
+}
+
+}  // namespace
 
 ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origin) {
   ModelInfo info;
@@ -77,6 +108,10 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
     const auto& head = json.at("head");
     info.head = {head.at("width"), static_cast<std::int64_t>(info.classes.size()),
                  head.at("hidden"), head.at("projection"), head.at("wide_projection")};
+    if (json.contains("outliers"))
+      info.outliers = outliers_from(json.at("outliers"), info.classes.size(), origin);
+  } catch (const UsageError& error) {  // an outlier score of that name is not known
+    throw ModelFileError(fmt::format("{}: {}", origin, error.what()));
   } catch (const nlohmann::json::exception& error) {
     throw ModelFileError(fmt::format("{}: {}", origin, error.what()));
   }
@@ -99,6 +134,25 @@ std::vector<std::string> class_names(const std::vector<std::string>& old_classes
   return names;
 }
 
+ModelInfo untrained_model_info(const Backbone& backbone,
+                               const std::vector<std::string>& old_classes, std::int64_t k,
+                               const ReadingOptions& reading) {
+  return {.classes = class_names(old_classes, k),
+          .old_classes = std::ssize(old_classes),
+          .head = {.width = backbone.config.width, .classes = k},
+          .first_trained_block = backbone.config.depth - 1,
+          .temperature = 0.1,
+          .preprocessing = backbone.preprocessing,
+          .reading = reading,
+          .tensors_sha256 = {},
+          .backbone_file = backbone.is_builtin()
+                               ? backbone.file.string()
+                               : fs::absolute(backbone.file).lexically_normal().string(),
+          .backbone_preset = backbone.preset,
+          .backbone_sha256 = backbone_sha256(backbone.file),
+          .backbone_heads = backbone.config.heads};
+}
+
 Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
              std::uint64_t seed, std::shared_ptr<const Trunk> trunk)
     : info_(std::move(info)),
@@ -110,14 +164,24 @@ Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placemen
                                   placement.device)),
       head_(info_.head, seed, placement.trained, placement.device) {}
 
+at::Tensor Model::features(const TrunkTokens& tokens) const {
+  const at::NoGradGuard no_grad;
+  return blocks_->forward(tokens);
+}
+
 at::Tensor Model::cosines(const TrunkTokens& tokens) const {
   const at::NoGradGuard no_grad;
-  return head_.cosines(blocks_->forward(tokens));
+  return head_.cosines(features(tokens));
 }
 
 LoaderOptions Model::center_loader(std::size_t threads) const {
   return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads,
                         placement_.device);
+}
+
+void Model::set_prototypes(const at::Tensor& directions) {
+  const at::NoGradGuard no_grad;
+  head_.named_parameters().at("prototype_layer.weight_v").copy_(directions);
 }
 
 void Model::save(const fs::path& folder) const {
@@ -129,6 +193,10 @@ void Model::save(const fs::path& folder) const {
     entries.push_back(entry_of(name, on_cpu.back()));
   }
   write_safetensors(folder / kTensorFile, entries);
+  save_info(folder);
+}
+
+void Model::save_info(const fs::path& folder) const {
   ModelInfo info = info_;
   info.tensors_sha256 = sha256_file(folder / kTensorFile);
   write_file_atomically(folder / kInfoFile, info.to_json());
@@ -138,9 +206,7 @@ fs::path model_folder(const fs::path& run) {
   return fs::exists(run / kInfoFile) ? run : run / "model";
 }
 
-namespace {
-
-Backbone open_backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
+Backbone backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
   const fs::path file = backbone_file.empty() ? fs::path(info.backbone_file) : backbone_file;
   if (file != kBuiltinBackbone && !fs::exists(file)) {
     throw ModelFileError(fmt::format("{}: the model's backbone is not there", file.string()),
@@ -157,8 +223,6 @@ Backbone open_backbone_of(const ModelInfo& info, const fs::path& backbone_file) 
   return backbone;
 }
 
-}  // namespace
-
 Model load_model(const fs::path& run, const fs::path& backbone_file, const Context& context) {
   const fs::path folder = model_folder(run);
   const fs::path info_file = folder / kInfoFile, tensor_file = folder / kTensorFile;
@@ -171,7 +235,7 @@ Model load_model(const fs::path& run, const fs::path& backbone_file, const Conte
     throw ModelFileError(
         fmt::format("{}: damaged, its checksum does not match", tensor_file.string()));
   }
-  const Backbone backbone = open_backbone_of(info, backbone_file);
+  const Backbone backbone = backbone_of(info, backbone_file);
   Model model(backbone, std::move(info), place(context), 0);
   const StateDict state = load_state_dict(tensor_file);
   const auto parameters = trained_parameters(model.blocks(), model.head());

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "protogcd/analysis/outlier_scores.h"
 #include "protogcd/core/context.h"
 #include "protogcd/engine/image_loader.h"
 #include "protogcd/engine/placement.h"
@@ -18,6 +20,15 @@
 #include "protogcd/nn/head.h"
 
 namespace protogcd {
+
+/// From which score on an image is called an outlier, and what the scores need.
+struct OutlierCalibration {
+  OutlierScore score = OutlierScore::kEnergy;
+  double kept = 0.95;                  ///< share of the images it was calibrated on
+  double threshold = 0;                ///< what scores above it is an outlier
+  std::vector<double> concentrations;  ///< [K] of the classes (analysis/von_mises_fisher.h)
+  std::int64_t images = 0;             ///< it was calibrated on
+};
 
 /// What model.json holds.
 struct ModelInfo {
@@ -33,9 +44,12 @@ struct ModelInfo {
   std::string backbone_preset;  ///< empty where a file was named
   std::string backbone_sha256;
   std::int64_t backbone_heads = 0;
+  std::optional<OutlierCalibration> outliers = {};  ///< nothing: no threshold is known
 
   std::int64_t k() const { return static_cast<std::int64_t>(classes.size()); }
   bool is_new(std::int64_t label) const { return label >= old_classes; }
+  OutlierScore outlier_score() const { return outliers ? outliers->score : OutlierScore::kEnergy; }
+  OutlierScorer outlier_scorer() const;
   std::string to_json() const;
   /// ModelFileError names `origin` and what is wrong.
   static ModelInfo from_json(const std::string& text, const std::string& origin);
@@ -43,6 +57,11 @@ struct ModelInfo {
 
 /// Names of K classes: the old ones, then new-01, new-02, ...
 std::vector<std::string> class_names(const std::vector<std::string>& old_classes, std::int64_t k);
+
+/// Of a model of K classes on this backbone, whose last block may be trained.
+ModelInfo untrained_model_info(const Backbone& backbone,
+                               const std::vector<std::string>& old_classes, std::int64_t k,
+                               const ReadingOptions& reading);
 
 class Model {
  public:
@@ -52,17 +71,25 @@ class Model {
         std::shared_ptr<const Trunk> trunk = nullptr);
 
   const ModelInfo& info() const { return info_; }
+  void set_outliers(OutlierCalibration calibration) { info_.outliers = std::move(calibration); }
   const Placement& placement() const { return placement_; }
   const Trunk& trunk() const { return *trunk_; }
   TrainedBlocks& blocks() const { return *blocks_; }
   Head& head() { return head_; }
   const Head& head() const { return head_; }
 
+  /// CLS after the final norm, without a graph: tokens of B images -> [B, D].
+  at::Tensor features(const TrunkTokens& tokens) const;
   /// Cosines with the prototypes, without a graph: tokens of B images -> [B, K].
   at::Tensor cosines(const TrunkTokens& tokens) const;
   LoaderOptions center_loader(std::size_t threads) const;
 
+  /// Puts these directions [K, D] in the prototypes' place.
+  void set_prototypes(const at::Tensor& directions);
+
   void save(const std::filesystem::path& folder) const;
+  /// model.json alone, of a model that is there: when only what is said about outliers changed.
+  void save_info(const std::filesystem::path& folder) const;
 
  private:
   ModelInfo info_;
@@ -74,6 +101,10 @@ class Model {
 
 /// Where a run keeps its model.
 std::filesystem::path model_folder(const std::filesystem::path& run);
+
+/// The frozen backbone that a model stands on. ModelFileError where it is missing or another one;
+/// `backbone_file` replaces the place where it was, if not empty.
+Backbone backbone_of(const ModelInfo& info, const std::filesystem::path& backbone_file);
 
 /// Opens the model of a run folder (or a model folder itself). `backbone_file` replaces the place
 /// where its backbone was, if not empty. ModelFileError where something is missing, damaged, or the

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -11,26 +12,42 @@
 
 namespace protogcd {
 
-void Predictions::add(const at::Tensor& cosines, double temperature) {
+namespace {
+
+bool is_outlier(const ModelInfo& info, double score) {
+  return info.outliers && score > info.outliers->threshold;
+}
+
+}  // namespace
+
+void Predictions::add(const at::Tensor& cosines, const ModelInfo& info) {
   const auto [best, label] = cosines.max(1);
-  const at::Tensor posterior = at::softmax(cosines / temperature, 1);
+  const at::Tensor posterior = at::softmax(cosines / info.temperature, 1);
   const at::Tensor columns =
-      at::stack({label.to(at::kDouble), posterior.amax(1).to(at::kDouble), best.to(at::kDouble),
-                 -at::logsumexp(cosines, 1).to(at::kDouble)})
+      at::stack({label.to(at::kDouble), posterior.amax(1).to(at::kDouble), best.to(at::kDouble)})
           .to(at::kCPU)
           .contiguous();
+  const at::Tensor rows = cosines.to(at::kCPU, at::kFloat).contiguous();  // [B, K]
+  const OutlierScorer score = info.outlier_scorer();
   const auto values = columns.accessor<double, 2>();
+  const auto k = static_cast<std::size_t>(rows.size(1));
   for (std::int64_t i = 0; i < columns.size(1); ++i) {
     labels.push_back(static_cast<std::int32_t>(values[0][i]));
     confidence.push_back(static_cast<float>(values[1][i]));
     typicality.push_back(static_cast<float>(values[2][i]));
-    outlier_score.push_back(static_cast<float>(values[3][i]));
+    outlier_score.push_back(score(
+        info.outlier_score(), {rows.const_data_ptr<float>() + static_cast<std::size_t>(i) * k, k}));
   }
   const at::Tensor sums = posterior.sum(0, /*keepdim=*/false, at::kDouble).to(at::kCPU);
-  marginal.resize(static_cast<std::size_t>(sums.size(0)));
-  for (std::int64_t k = 0; k < sums.size(0); ++k) {
-    marginal[static_cast<std::size_t>(k)] += sums.const_data_ptr<double>()[k];
+  marginal.resize(k);
+  for (std::int64_t c = 0; c < sums.size(0); ++c) {
+    marginal[static_cast<std::size_t>(c)] += sums.const_data_ptr<double>()[c];
   }
+}
+
+std::uint64_t Predictions::outliers(const ModelInfo& info) const {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(outlier_score, [&](double score) { return is_outlier(info, score); }));
 }
 
 void Predictions::finish() {
@@ -40,7 +57,7 @@ void Predictions::finish() {
 Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context) {
   Predictions predictions;
   tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
-    predictions.add(model.cosines(batch), model.info().temperature);
+    predictions.add(model.cosines(batch), model.info());
   });
   predictions.finish();
   return predictions;
@@ -60,19 +77,24 @@ void PredictionWriter::row(const std::string& path, const Predictions& predictio
   const std::int32_t label = predictions.labels[index];
   const std::string& name = info_.classes[static_cast<std::size_t>(label)];
   const bool is_new = info_.is_new(label);
+  const double score = predictions.outlier_score[index];
   if (!json_) {
-    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},\n", csv_field(path), csv_field(name),
+    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}\n", csv_field(path), csv_field(name),
                             is_new ? 1 : 0, predictions.confidence[index],
-                            predictions.typicality[index], predictions.outlier_score[index]));
+                            predictions.typicality[index], score,
+                            !info_.outliers            ? ""
+                            : is_outlier(info_, score) ? "1"
+                                                       : "0"));
     return;
   }
-  const nlohmann::ordered_json object = {{"path", path},
-                                         {"class", name},
-                                         {"is_new", is_new},
-                                         {"confidence", predictions.confidence[index]},
-                                         {"typicality", predictions.typicality[index]},
-                                         {"outlier_score", predictions.outlier_score[index]},
-                                         {"is_outlier", nullptr}};
+  nlohmann::ordered_json object = {{"path", path},
+                                   {"class", name},
+                                   {"is_new", is_new},
+                                   {"confidence", predictions.confidence[index]},
+                                   {"typicality", predictions.typicality[index]},
+                                   {"outlier_score", score},
+                                   {"is_outlier", nullptr}};
+  if (info_.outliers) object["is_outlier"] = is_outlier(info_, score);
   file_.write(fmt::format("{}\n{}", empty_ ? "" : ",",
                           object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   empty_ = false;
@@ -103,7 +125,8 @@ PredictSummary predict_images(const Model& model, const SourceTable& sources,
     std::size_t done = 0;
     while (const ImageBatch* batch = images.next()) {
       Predictions predictions;
-      predictions.add(model.cosines(model.trunk().run(batch->pixels)), model.info().temperature);
+      predictions.add(model.cosines(model.trunk().run(batch->pixels)), model.info());
+      summary.outliers += predictions.outliers(model.info());
       for (std::size_t i = 0; i < batch->sources.size(); ++i) {
         writer.row(paths(sources, batch->sources[i]), predictions, i);
         ++summary.per_class[static_cast<std::size_t>(predictions.labels[i])];

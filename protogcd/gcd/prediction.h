@@ -14,22 +14,23 @@ namespace protogcd {
 
 /// Of N images, each [N].
 struct Predictions {
-  std::vector<std::int32_t> labels;  ///< argmax over the prototypes
-  std::vector<float> confidence;     ///< its posterior at tau_base (Eq. 2)
-  std::vector<float> typicality;     ///< cosine to its prototype
-  std::vector<float> outlier_score;  ///< -logsumexp of the cosines (energy at T = 1)
-  std::vector<double> marginal;      ///< mean posterior, [K]
+  std::vector<std::int32_t> labels;   ///< argmax over the prototypes
+  std::vector<float> confidence;      ///< its posterior at tau_base (Eq. 2)
+  std::vector<float> typicality;      ///< cosine to its prototype
+  std::vector<double> outlier_score;  ///< by the model's score, higher is more outlying
+  std::vector<double> marginal;       ///< mean posterior, [K]
 
   std::size_t size() const { return labels.size(); }
+  std::uint64_t outliers(const ModelInfo& info) const;  ///< how many; 0 without a threshold
   /// Adds the images of these cosines [B, K]; `marginal` becomes a sum until `finish`.
-  void add(const at::Tensor& cosines, double temperature);
+  void add(const at::Tensor& cosines, const ModelInfo& info);
   void finish();
 };
 
 Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context);
 
 /// predictions.csv, row by row: `path,class,is_new,confidence,typicality,outlier_score,is_outlier`.
-/// `is_outlier` stays empty until a threshold is calibrated.
+/// `is_outlier` stays empty where the model has no threshold.
 class PredictionWriter {
  public:
   /// A file that ends in .json becomes an array of objects instead.
@@ -52,7 +53,7 @@ struct PredictOptions {
 };
 
 struct PredictSummary {
-  std::uint64_t images = 0, skipped = 0;
+  std::uint64_t images = 0, skipped = 0, outliers = 0;
   std::vector<std::uint64_t> per_class;  ///< [K]
   double seconds = 0;
 };

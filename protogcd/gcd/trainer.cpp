@@ -16,6 +16,8 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/gcd/checkpoint.h"
+#include "protogcd/gcd/model_outputs.h"
+#include "protogcd/gcd/outlier_study.h"
 #include "protogcd/gcd/run_folder.h"
 #include "protogcd/gcd/train_step.h"
 #include "protogcd/nn/device.h"
@@ -75,25 +77,14 @@ ModelInfo model_info(const Backbone& backbone, const Dataset& dataset, std::int6
   const std::vector<std::string> old(
       dataset.classes.begin(),
       dataset.classes.begin() + static_cast<std::ptrdiff_t>(dataset.old_classes));
-  return {
-      .classes = class_names(old, k),
-      .old_classes = static_cast<std::int64_t>(dataset.old_classes),
-      .head = {.width = backbone.config.width,
-               .classes = k,
-               .hidden = options.head_hidden,
-               .projection = options.projection,
-               .wide_projection = options.wide_projection},
-      .first_trained_block = options.material.grad_from_block.value_or(backbone.config.depth - 1),
-      .temperature = options.objective.tau_base,
-      .preprocessing = backbone.preprocessing,
-      .reading = options.material.reading,
-      .tensors_sha256 = {},
-      .backbone_file = backbone.is_builtin()
-                           ? backbone.file.string()
-                           : fs::absolute(backbone.file).lexically_normal().string(),
-      .backbone_preset = backbone.preset,
-      .backbone_sha256 = backbone_sha256(backbone.file),
-      .backbone_heads = backbone.config.heads};
+  ModelInfo info = untrained_model_info(backbone, old, k, options.material.reading);
+  info.head.hidden = options.head_hidden;
+  info.head.projection = options.projection;
+  info.head.wide_projection = options.wide_projection;
+  info.temperature = options.objective.tau_base;
+  if (options.material.grad_from_block)
+    info.first_trained_block = *options.material.grad_from_block;
+  return info;
 }
 
 /// Everything a run's numbers depend on; the names are for people.
@@ -214,6 +205,7 @@ class Trainer {
   void finish_epoch(Progress& progress, Clock::time_point start, std::int64_t steps);
   void save_checkpoint();
   void evaluate_all();
+  void calibrate_outliers_and_predict();
   Evaluation evaluate_on(SampleSet set);
   void write_scalars(const nlohmann::json& line);
   bool is_evaluated(std::int64_t epoch) const {
@@ -380,6 +372,20 @@ Evaluation Trainer::evaluate_on(SampleSet set) {
   return evaluation;
 }
 
+/// The threshold comes from the unlabelled images: they are of old and new classes, and none of
+/// them told its class.
+void Trainer::calibrate_outliers_and_predict() {
+  if (set_.count(SampleSet::kUnlabelled) == 0) return;
+  const at::Tensor cosines = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
+                                        "the unlabelled images", context_)
+                                 .cosines;
+  model_.set_outliers(
+      calibrate_outliers(info_, cosines, options_.outlier_score, options_.outlier_keep));
+  predictions_ = {};
+  predictions_.add(cosines, model_.info());
+  predictions_.finish();
+}
+
 void Trainer::write_scalars(const nlohmann::json& line) {
   std::vector<Scalar> scalars = {{"schedule/learning_rate", line.at("learning_rate")},
                                  {"schedule/hard_ratio", line.at("hard_ratio")}};
@@ -414,6 +420,7 @@ TrainSummary Trainer::run() {
   }
   save_checkpoint();
   if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
+  calibrate_outliers_and_predict();
 
   TrainSummary summary{
       .k = info_.k(),
@@ -426,8 +433,9 @@ TrainSummary Trainer::run() {
       .on_unlabelled = *on_unlabelled_,
       .on_test = on_test_,
       .classes = describe_classes(predictions_, info_, truths_of(set_.of(SampleSet::kUnlabelled)),
-                                  set_.dataset().classes)};
-  PredictionWriter writer(folder_.predictions(), info_);
+                                  set_.dataset().classes),
+      .outliers = predictions_.outliers(model_.info())};
+  PredictionWriter writer(folder_.predictions(), model_.info());
   CsvPaths paths(folder_.predictions());
   const auto samples = set_.of(SampleSet::kUnlabelled);
   for (std::size_t i = 0; i < samples.size(); ++i) {

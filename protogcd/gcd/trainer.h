@@ -38,6 +38,10 @@ struct TrainOptions {
   std::int64_t head_hidden = 2048, projection = 256, wide_projection = 0;
   std::filesystem::path prior;  ///< class,share; empty: uniform
 
+  /// What predictions call an outlier: the score, and the share of unlabelled images that is not.
+  OutlierScore outlier_score = OutlierScore::kEnergy;
+  double outlier_keep = 0.95;
+
   std::int64_t eval_every = 5;     ///< epochs between evaluations; the last epoch always has one
   double checkpoint_seconds = 60;  ///< at least so long between checkpoints; 0: after every step
   bool deterministic = false;      ///< on CUDA: the same bits every time, at some cost
@@ -54,6 +58,7 @@ struct TrainSummary {
   Evaluation on_unlabelled;
   std::optional<Evaluation> on_test;
   std::vector<FoundClass> classes;  ///< and the unlabelled images in them
+  std::uint64_t outliers = 0;       ///< unlabelled images that look like none of them
 };
 
 /// A model of such a run, for an estimate of its number of classes.

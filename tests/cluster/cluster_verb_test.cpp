@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include <map>
+
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/npy.h"
@@ -199,7 +201,25 @@ TEST(ClusterVerb, LabelledImagesGuideTheClusters) {
   for (const auto& row : table.rows())
     EXPECT_EQ("c" + row.fields[1], row.fields[2]) << row.fields[0];  // cluster 0 is class c0
 
-  command.insert(command.end(), {"--no-labels", "--overwrite"});
+  // The centroids as prototypes of a model: it predicts what the clusters said.
+  command.insert(command.end(), {"--overwrite", "--save-model", folder / "model"});
+  ASSERT_EQ(run_protogcd(command).exit_code, 0);
+  const auto predicted =
+      run_protogcd({"predict", "--model", folder / "model", "--images", folder / "rest", "--out",
+                    folder / "p.csv", "--device", "cpu"});
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+  const CsvTable predictions = CsvTable::read(folder / "p.csv");
+  ASSERT_EQ(predictions.rows().size(), 16u);
+  std::map<std::string, std::string> clusters;
+  for (const auto& row : table.rows()) clusters[row.fields[0]] = row.fields[1];
+  for (const auto& row : predictions.rows()) {
+    const std::string& cluster = clusters.at(row.fields[0]);
+    EXPECT_EQ(row.fields[1], cluster == "2" ? "new-01" : "c" + cluster) << row.fields[0];
+    EXPECT_TRUE(row.fields[6] == "0" || row.fields[6] == "1");
+  }
+
+  command.resize(command.size() - 2);
+  command.push_back("--no-labels");
   const auto plain = run_protogcd(command);
   ASSERT_EQ(plain.exit_code, 0) << plain.errors;
   EXPECT_FALSE(nlohmann::json::parse(plain.output).at("semi_supervised").get<bool>());

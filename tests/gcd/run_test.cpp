@@ -16,6 +16,7 @@ namespace protogcd {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -53,7 +54,7 @@ TEST(Run, DiscoverWritesAModelPredictionsAndMetrics) {
   for (const auto& row : predictions.rows()) {
     EXPECT_EQ(row.fields[2], row.fields[1].starts_with("new-0") ? "1" : "0");
   }
-  EXPECT_THAT(column(predictions, "is_outlier"), Each(""));
+  EXPECT_THAT(column(predictions, "is_outlier"), Each(AnyOf("0", "1")));
 
   const auto lines = work.metrics("run");
   ASSERT_EQ(lines.size(), 3u);
@@ -132,7 +133,8 @@ TEST(Run, PredictNeedsTheRunFolderAndTheBackboneAlone) {
   EXPECT_EQ(json_of(predict("demo/unlabelled", "all.csv")).at("images"), 66);
   const CsvTable again = CsvTable::read(work.folder / "all.csv"),
                  trained = CsvTable::read(work.folder / "trained.csv");
-  for (const char* name : {"class", "is_new", "confidence", "typicality", "outlier_score"}) {
+  for (const char* name :
+       {"class", "is_new", "confidence", "typicality", "outlier_score", "is_outlier"}) {
     EXPECT_EQ(column(again, name), column(trained, name)) << name;
   }
 
@@ -141,7 +143,7 @@ TEST(Run, PredictNeedsTheRunFolderAndTheBackboneAlone) {
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].at("path"), "demo/unlabelled/00001.png");
   EXPECT_EQ(one[0].at("class"), column(trained, "class")[0]);
-  EXPECT_EQ(one[0].at("is_outlier"), nullptr);
+  EXPECT_TRUE(one[0].at("is_outlier").is_boolean());
 
   EXPECT_EQ(predict("demo/unlabelled", "all.csv").exit_code, 2) << "overwrote a file";
   EXPECT_EQ(predict("demo/unlabelled", "all.csv", {"--overwrite"}).exit_code, 0);

@@ -1,0 +1,106 @@
+// `protogcd attention`: where a model looks, as pictures, before and after training.
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "protogcd/cli/verbs.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/data/image_set.h"
+#include "protogcd/gcd/attention_maps.h"
+#include "protogcd/image/contact_sheet.h"
+#include "protogcd/image/encode.h"
+#include "protogcd/nn/device.h"
+
+namespace protogcd::cli {
+namespace {
+
+struct AttentionVerbOptions {
+  std::filesystem::path model, backbone, out;
+  std::string images;
+  std::int64_t limit = 12, heads = 0;
+  bool overwrite = false;
+};
+
+void attention(const AttentionVerbOptions& options, Session& session) {
+  check_output_file(options.out, options.overwrite, "--out");
+  set_compute_threads(session.context.threads);
+  Context context = session.context;
+  context.device = "cpu";  // a few images
+  const ImageSet set = open_image_set(options.images);
+  for (const auto& warning : set.warnings) context.log.warning(warning);
+  const Model model = load_model(options.model, options.backbone, context);
+  const Backbone backbone = backbone_of(model.info(), options.backbone);
+  const Vit after = trained_vit(backbone, model);
+  const std::int64_t heads =
+      options.heads > 0 ? std::min(options.heads, after.config().heads) : after.config().heads;
+
+  const auto count =
+      std::min<std::size_t>(set.sources.size(), static_cast<std::size_t>(options.limit));
+  if (count < set.sources.size()) {
+    context.log.info(
+        fmt::format("the first {} of {} images are shown (--limit)", count, set.sources.size()));
+  }
+  std::vector<std::uint32_t> list(count);
+  std::iota(list.begin(), list.end(), 0u);
+  SkippedFiles skipped(session.bad_image_policy(), count);
+  const LoaderOptions loader = model.center_loader(context.threads);
+  ResizedReader reader(set.sources, loader.decode);
+  ImageLoader images(set.sources, ImageList::center_views(list), loader, skipped);
+  std::vector<Image> tiles;
+  std::vector<std::string> paths;
+  while (const ImageBatch* batch = images.next()) {
+    const at::Tensor before_maps = attention_maps(backbone.vit, batch->pixels),
+                     after_maps = attention_maps(after, batch->pixels);
+    for (std::size_t i = 0; i < batch->sources.size(); ++i) {
+      Image view;
+      reader.read_center(batch->sources[i], loader.view, view);
+      for (const at::Tensor& maps : {before_maps, after_maps}) {
+        tiles.push_back(view);
+        for (std::int64_t head = 0; head < heads; ++head)
+          tiles.push_back(attention_overlay(view, maps[static_cast<std::int64_t>(i)][head]));
+      }
+      paths.push_back(set.sources.path(batch->sources[i]));
+    }
+  }
+  if (tiles.empty()) throw DataError(fmt::format("--images {}: no image could be read", set.name));
+  write_png(options.out, contact_sheet(tiles, static_cast<int>(heads) + 1));
+  if (session.json()) {
+    return session.print_json({{"out", options.out.string()}, {"heads", heads}, {"images", paths}});
+  }
+  fmt::print(
+      "{}: {} images, two rows each: the view and {} heads of the last block before and "
+      "after training\n",
+      options.out.string(), paths.size(), heads);
+}
+
+}  // namespace
+
+Verb attention_verb() {
+  return {.name = "attention",
+          .summary = "where a model looks, as pictures, before and after training",
+          .example = "protogcd attention --model run --images photos/owls --out attention.png",
+          .declare = [](OptionTable& table) -> Action {
+            auto options = std::make_shared<AttentionVerbOptions>();
+            table.add("model", &options->model, "the folder of a finished run")
+                .value_name("RUN")
+                .required();
+            table.add("images", &options->images, "a folder, one image, or NAME:ROOT")
+                .value_name("DIR")
+                .required();
+            table.add("limit", &options->limit, "images to show").at_least(1).at_most(1000);
+            table.add("heads", &options->heads, "heads to show, 0 = all").at_least(0);
+            table
+                .add("backbone", &options->backbone,
+                     "where the model's backbone is now, if it was moved")
+                .value_name("FILE");
+            table.add("out", &options->out, "the picture").value_name("FILE.png").required();
+            table.add("overwrite", &options->overwrite, "replace the picture").flag_only();
+            return [options](Session& session) { attention(*options, session); };
+          }};
+}
+
+}  // namespace protogcd::cli

@@ -1,0 +1,24 @@
+// Where the last block looks: the attention of the CLS token to every patch, per head, before and
+// after training (paper, section VI-E).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "protogcd/gcd/model.h"
+#include "protogcd/image/image.h"
+#include "protogcd/nn/vit.h"
+
+namespace protogcd {
+
+/// The whole network of a model, plain: its backbone with the trained blocks in place.
+Vit trained_vit(const Backbone& backbone, const Model& model);
+
+/// Shares of attention over the patches of images [B, 3, S, S]: [B, heads, S/P, S/P]; what CLS
+/// gives to itself and to registers is left out.
+at::Tensor attention_maps(const Vit& vit, const at::Tensor& images);
+
+/// The view with attention in red, deeper where there is more, scaled to the map's largest value.
+/// `map` [rows, columns].
+Image attention_overlay(const Image& view, const at::Tensor& map);
+
+}  // namespace protogcd
