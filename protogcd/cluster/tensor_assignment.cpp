@@ -22,15 +22,14 @@ class TensorAssignment : public Assignment {
     return assign_by(centroids, [](at::Tensor scores, std::int64_t) { return scores; });
   }
 
-  std::int64_t assign_eagerly(const at::Tensor& centroids, double eagerness) override {
-    const at::Tensor handicaps =
-        eagerness / at::bincount(labels_, {}, k_).to(centroids.scalar_type());  // [K]
+  std::int64_t assign_eagerly(const at::Tensor& centroids) override {
+    const at::Tensor sizes = at::bincount(labels_, {}, k_);  // [K]
     return assign_by(centroids, [&](at::Tensor scores, std::int64_t begin) {
       const at::Tensor own = labels_.narrow(0, begin, scores.size(0));
       const at::Tensor mine = own.unsqueeze(1);  // [B, 1]
       const at::Tensor distances = points_.squared_norms().narrow(0, begin, scores.size(0)) -
                                    2 * scores.gather(1, mine).squeeze(1);
-      const at::Tensor less = distances.clamp_min(0) * handicaps.index_select(0, own);
+      const at::Tensor less = distances.clamp_min(0) / sizes.index_select(0, own);
       return scores.scatter_add_(1, mine, -less.unsqueeze(1));
     });
   }
