@@ -20,6 +20,10 @@ class Assignment {
   /// Gives every free row to the nearest of the centroids [K, D] (mean removed; the lowest number
   /// of equals); how many rows changed their cluster.
   virtual std::int64_t assign(const at::Tensor& centroids) = 0;
+  /// The same for rows that have clusters, but a row's squared distance to the centroid of its own
+  /// cluster, of n rows, counts 1 + 2 / n times: up to terms of 1 / n^2, that is the distance to
+  /// the mean of the others. Near ties may fall either way, as products may be rounded.
+  virtual std::int64_t assign_eagerly(const at::Tensor& centroids) = 0;
   /// Means of the clusters [K, D]; an empty one keeps its centroid.
   virtual at::Tensor means(const at::Tensor& centroids) const = 0;
   virtual at::Tensor labels() const = 0;  ///< [N] int64

@@ -5,7 +5,7 @@
 // row whose bound is above zero is left alone. Rows that are looked at are multiplied in bfloat16
 // where the CPU can. What rounding may have done to a product is bounded too: centroids that are
 // within that bound of the best are compared once more in float32, so that the result is that of
-// float32.
+// float32. Eager rounds need neither bounds nor second looks: they are only a way to a good start.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -36,6 +36,23 @@ float dot(const float* a, const float* b, std::int64_t width) {
   return sum;
 }
 
+/// The lowest number of the largest of some numbers.
+std::int64_t argmax(const float* values, std::int64_t count) {
+  std::array<float, 16> most;  // side by side: the compiler makes vectors of them
+  most.fill(kNever);
+  std::int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    for (std::size_t j = 0; j < 16; ++j) {
+      const float value = values[i + static_cast<std::int64_t>(j)];
+      most[j] = value > most[j] ? value : most[j];
+    }
+  }
+  const float largest =
+      std::max(*std::ranges::max_element(most),
+               i < count ? *std::max_element(values + i, values + count) : kNever);
+  return std::find(values, values + count, largest) - values;
+}
+
 struct Change {
   std::int64_t row;
   std::int32_t from, to;  ///< -1: from nowhere
@@ -46,6 +63,7 @@ struct Round {
   const float* centroids;  ///< [K, D]
   const float* bias;       ///< [K], -|c|^2 / 2: a score is bias + x . c, half of |x|^2 - d^2
   float largest_norm = 0;  ///< |c|
+  bool eager = false;      ///< as in assign_eagerly
   std::optional<Bfloat16Columns> columns;
 };
 
@@ -60,7 +78,11 @@ class CpuAssignment : public Assignment {
     if (fixed.defined()) take_fixed();
   }
 
-  std::int64_t assign(const at::Tensor& centroids) override;
+  std::int64_t assign(const at::Tensor& centroids) override {
+    if (previous_.defined()) shrink_gaps(centroids);
+    return look_at_all(centroids, false);
+  }
+  std::int64_t assign_eagerly(const at::Tensor& centroids) override;
   at::Tensor means(const at::Tensor& centroids) const override;
   at::Tensor labels() const override {
     return at::tensor(at::ArrayRef<std::int32_t>(labels_)).to(at::kLong);
@@ -70,9 +92,11 @@ class CpuAssignment : public Assignment {
  private:
   void take_fixed();
   void shrink_gaps(const at::Tensor& centroids);
+  std::int64_t look_at_all(const at::Tensor& centroids, bool eager);
   void look_at(std::int64_t begin, std::int64_t end, const Round& round,
                std::vector<Change>& changes);
   std::int32_t judge(std::int64_t row, const float* scores, const Round& round);
+  std::int32_t judge_eagerly(std::int64_t row, float* scores) const;
   void apply(const std::vector<Change>& changes);
   void move(std::int64_t row, std::int64_t from, std::int64_t to) override;
 
@@ -115,13 +139,19 @@ void CpuAssignment::shrink_gaps(const at::Tensor& centroids) {
   }
 }
 
-std::int64_t CpuAssignment::assign(const at::Tensor& centroids) {
-  if (previous_.defined()) shrink_gaps(centroids);
+std::int64_t CpuAssignment::assign_eagerly(const at::Tensor& centroids) {
+  for (float& gap : gaps_)
+    if (gap < std::numeric_limits<float>::infinity()) gap = kNever;
+  return look_at_all(centroids, true);
+}
+
+std::int64_t CpuAssignment::look_at_all(const at::Tensor& centroids, bool eager) {
   previous_ = centroids;
   const at::Tensor norms = centroids.square().sum(1), bias = norms.mul(-0.5);
   Round round{.centroids = centroids.const_data_ptr<float>(),
               .bias = bias.const_data_ptr<float>(),
               .largest_norm = norms.max().sqrt().item<float>(),
+              .eager = eager,
               .columns = {}};
   if (points_.rounded() != nullptr)
     round.columns.emplace(round.centroids, round.bias, k_, points_.width());
@@ -146,12 +176,12 @@ void CpuAssignment::look_at(std::int64_t begin, std::int64_t end, const Round& r
   for (std::int64_t i = begin; i < end; ++i)
     if (gaps_[static_cast<std::size_t>(i)] <= 0) rows.push_back(i);
   if (rows.empty()) return;
-  const auto judge_all = [&](std::span<const std::int64_t> some, const float* scores,
+  const auto judge_all = [&](std::span<const std::int64_t> some, float* scores,
                              std::int64_t stride) {
-    for (std::size_t r = 0; r < some.size(); ++r) {
+    for (std::size_t r = 0; r < some.size(); ++r, scores += stride) {
       std::int32_t& label = labels_[static_cast<std::size_t>(some[r])];
       const std::int32_t now =
-          judge(some[r], scores + static_cast<std::int64_t>(r) * stride, round);
+          round.eager ? judge_eagerly(some[r], scores) : judge(some[r], scores, round);
       if (now != label) changes.push_back({some[r], label, now});
       label = now;
     }
@@ -163,7 +193,7 @@ void CpuAssignment::look_at(std::int64_t begin, std::int64_t end, const Round& r
         at::from_blob(const_cast<float*>(round.centroids), {k_, points_.width()}, at::kFloat);
     const at::Tensor bias = at::from_blob(const_cast<float*>(round.bias), {k_}, at::kFloat);
     const at::Tensor scores = at::addmm(bias, chosen, columns.t());  // [B, K]
-    return judge_all(rows, scores.const_data_ptr<float>(), k_);
+    return judge_all(rows, scores.data_ptr<float>(), k_);
   }
   std::vector<float> scores(static_cast<std::size_t>(kProductRows * round.columns->stride()));
   std::array<const std::uint32_t*, kProductRows> six{};
@@ -223,6 +253,14 @@ std::int32_t CpuAssignment::judge(std::int64_t row, const float* scores, const R
   const float far = std::max(0.0F, square - 2 * second - 2 * second_error);
   gaps_[static_cast<std::size_t>(row)] = std::sqrt(far) - std::sqrt(near);
   return static_cast<std::int32_t>(best);
+}
+
+std::int32_t CpuAssignment::judge_eagerly(std::int64_t row, float* scores) const {
+  const auto own = static_cast<std::size_t>(labels_[static_cast<std::size_t>(row)]);
+  const float square = points_.squared_norms().const_data_ptr<float>()[row];
+  const float distance = std::max(0.0F, square - 2 * scores[own]);
+  scores[own] -= distance / static_cast<float>(counts_[own]);
+  return static_cast<std::int32_t>(argmax(scores, k_));
 }
 
 /// Each thread adds some columns of all rows: the sums do not depend on the number of threads.

@@ -1,4 +1,4 @@
-// k-means, by greedy k-means++ and Lloyd's algorithm.
+// k-means, by greedy k-means++ and Lloyd's algorithm after eager rounds (lloyd.cpp).
 //
 //   const Points points(features, "features.npy");   // [N, D]; checked and made ready once
 //   const Clustering best = kmeans(points, {.k = 100, .starts = 10});

@@ -3,27 +3,76 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "protogcd/cluster/assignment.h"
 #include "protogcd/core/error.h"
 
 namespace protogcd {
 
+namespace {
+
+constexpr double kStride = 1.8;      // of eager rounds, in units of the way to the mean
+constexpr double kLeastGain = 1e-4;  // of the inertia, in an eager round that is not the last
+
+/// How much less the inertia around the means [K, D] is than around the mean of all rows.
+double explained(const at::Tensor& means, const std::vector<std::int64_t>& counts) {
+  const at::Tensor sizes = at::tensor(at::ArrayRef<std::int64_t>(counts)).to(at::kDouble);  // [K]
+  return means.square().sum(1, false, at::kDouble).cpu().dot(sizes).item<double>();
+}
+
+/// Eager rounds follow the first one until one of them gains little; one that loses is undone.
+class EagerRounds {
+ public:
+  explicit EagerRounds(const Points& points)
+      : total_(points.mean_variance() * static_cast<double>(points.size() * points.width())) {}
+
+  /// Whether another one follows a round that led to these means; the means to go on from.
+  bool go_on(at::Tensor& means, const std::vector<std::int64_t>& counts) {
+    if (over_) return false;
+    const double now = explained(means, counts);
+    over_ = now - before_ <= kLeastGain * (total_ - now);
+    if (now < before_) means = best_;
+    best_ = means;
+    before_ = now;
+    return !over_;
+  }
+
+ private:
+  double total_, before_ = -std::numeric_limits<double>::infinity();
+  at::Tensor best_;  ///< [K, D]
+  bool over_ = false;
+};
+
+}  // namespace
+
+// A row is part of its own centroid, which holds it back: where rows are many-dimensional and
+// clusters overlap, Lloyd's algorithm creeps and rests early. Eager rounds come first: they judge a
+// row by its cluster's mean without it (as Hartigan 1975, but all rows at once, which may fail
+// where clusters are small: hence undone) and move centroids beyond the means, which lowers the
+// inertia of given clusters for any stride below 2. Plain rounds follow and decide the end.
 Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tensor& fixed,
                      const KMeansOptions& options) {
   const auto assignment = make_assignment(points, centroids.size(0), fixed);
   const double tolerance = options.tolerance * points.mean_variance();
+  EagerRounds eager_rounds(points);
   std::int64_t iterations = 0;
-  bool settled = false;
+  bool settled = false, eager = false;
   while (!settled && iterations < options.max_iterations) {
     check_interrupt(options.interrupt);
-    const std::int64_t changed = assignment->assign(centroids);
+    const std::int64_t changed =
+        eager ? assignment->assign_eagerly(centroids) : assignment->assign(centroids);
     const std::int64_t moved = assignment->fill_empty(centroids);
-    const at::Tensor next = assignment->means(centroids);
-    settled = changed + moved == 0;
+    at::Tensor next = assignment->means(centroids);
+    settled = !eager && changed + moved == 0;
     const double shift = (next - centroids).square().sum(at::kDouble).item<double>();
-    centroids = next;
     ++iterations;
-    if (shift <= tolerance) break;
+    const bool rests = !eager && shift <= tolerance;
+    const bool strides = eager;  // not after the first round, whose centroids may be single rows
+    eager = !rests && iterations + 1 < options.max_iterations &&
+            eager_rounds.go_on(next, assignment->counts());
+    centroids = eager && strides ? centroids + kStride * (next - centroids) : next;
+    if (rests) break;
   }
   if (!settled) assignment->assign(centroids);  // labels are those of the last centroids
   const at::Tensor labels = assignment->labels();

@@ -19,18 +19,19 @@ class TensorAssignment : public Assignment {
         labels_(at::full({points.size()}, -1, points.rows().options().dtype(at::kLong))) {}
 
   std::int64_t assign(const at::Tensor& centroids) override {
-    const at::Tensor bias = centroids.square().sum(1).mul_(-0.5);  // [K]
-    const at::Tensor columns = centroids.t();
-    std::vector<at::Tensor> parts;
-    for_blocks([&](std::int64_t begin, std::int64_t count) {
-      const at::Tensor rows = points_.rows().narrow(0, begin, count);
-      parts.push_back(at::addmm(bias, rows, columns).argmax(1));  // [B, K] -> [B]
+    return assign_by(centroids, [](at::Tensor scores, std::int64_t) { return scores; });
+  }
+
+  std::int64_t assign_eagerly(const at::Tensor& centroids) override {
+    const at::Tensor sizes = at::bincount(labels_, {}, k_);  // [K]
+    return assign_by(centroids, [&](at::Tensor scores, std::int64_t begin) {
+      const at::Tensor own = labels_.narrow(0, begin, scores.size(0));
+      const at::Tensor mine = own.unsqueeze(1);  // [B, 1]
+      const at::Tensor distances = points_.squared_norms().narrow(0, begin, scores.size(0)) -
+                                   2 * scores.gather(1, mine).squeeze(1);
+      const at::Tensor less = distances.clamp_min(0) / sizes.index_select(0, own);
+      return scores.scatter_add_(1, mine, -less.unsqueeze(1));
     });
-    at::Tensor labels = at::cat(parts);
-    if (fixed_.defined()) labels = at::where(fixed_ >= 0, fixed_, labels);
-    const auto changed = (labels != labels_).sum().item<std::int64_t>();
-    labels_ = labels;
-    return changed;
   }
 
   /// Sums as products with rows of zeros and ones: the same on every run, on a GPU too.
@@ -54,6 +55,23 @@ class TensorAssignment : public Assignment {
   }
 
  private:
+  /// `change` may alter the scores [B, K] of the rows that begin at some number.
+  template <class Change>
+  std::int64_t assign_by(const at::Tensor& centroids, const Change& change) {
+    const at::Tensor bias = centroids.square().sum(1).mul_(-0.5);  // [K]
+    const at::Tensor columns = centroids.t();
+    std::vector<at::Tensor> parts;
+    for_blocks([&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor rows = points_.rows().narrow(0, begin, count);
+      parts.push_back(change(at::addmm(bias, rows, columns), begin).argmax(1));  // [B, K] -> [B]
+    });
+    at::Tensor labels = at::cat(parts);
+    if (fixed_.defined()) labels = at::where(fixed_ >= 0, fixed_, labels);
+    const auto changed = (labels != labels_).sum().item<std::int64_t>();
+    labels_ = labels;
+    return changed;
+  }
+
   template <class Function>
   void for_blocks(const Function& function) const {
     const std::int64_t block = block_of(points_);

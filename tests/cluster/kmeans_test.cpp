@@ -85,6 +85,96 @@ TEST(KMeans, FastAssignmentTakesTheStepsOfThePlainOne) {
   }
 }
 
+/// Whole numbers that bfloat16 holds, around zero, so that products are exact in every type.
+at::Tensor whole_numbers(std::int64_t pairs, std::int64_t width) {
+  at::Generator generator = at::detail::createCPUGenerator(1);
+  const at::Tensor half = at::randint(-9, 10, {pairs, width}, generator, at::kFloat);
+  return at::cat({half, -half});
+}
+
+// Distances to the mean of a row's cluster without the row, computed as such, are the reference.
+TEST(KMeans, EagerAssignmentLeavesARowOutOfItsOwnMean) {
+  constexpr std::int64_t kRows = 600, kClusters = 20;
+  const at::Tensor features = whole_numbers(kRows / 2, 24);
+  const Points points(features), exact(features.to(at::kDouble));
+  const at::Tensor start = features.narrow(0, 0, kClusters).contiguous();
+  at::Tensor fixed = at::full({kRows}, -1, at::kLong);
+  for (std::int64_t i = 0; i < 40; ++i) fixed[i] = i % kClusters;
+  for (const at::Tensor& held : {at::Tensor(), fixed}) {
+    const auto fast = make_cpu_assignment(points, kClusters, held);
+    const auto plain = make_tensor_assignment(exact, kClusters, held);
+    fast->assign(start);
+    plain->assign(start.to(at::kDouble));
+    const at::Tensor centroids = fast->means(start).round();
+    const at::Tensor sizes = at::bincount(fast->labels(), {}, kClusters).to(at::kDouble);
+    at::Tensor distances = at::cdist(exact.rows(), centroids.to(at::kDouble)).square();  // [N, K]
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const std::int64_t own = fast->labels()[i].item<std::int64_t>();
+      distances[i][own] *= 1 + 2 / sizes[own].item<double>();
+    }
+    at::Tensor expected = distances.argmin(1);
+    if (held.defined()) expected = at::where(held >= 0, held, expected);
+    EXPECT_LT((expected == fast->labels()).sum().item<int>(), kRows - 50);
+    EXPECT_EQ(fast->assign_eagerly(centroids), plain->assign_eagerly(centroids.to(at::kDouble)));
+    EXPECT_TRUE(at::equal(fast->labels(), expected));
+    EXPECT_TRUE(at::equal(plain->labels(), expected));
+    fast->assign(centroids);  // bounds of before must be forgotten
+    plain->assign(centroids.to(at::kDouble));
+    EXPECT_TRUE(at::equal(fast->labels(), plain->labels()));
+  }
+}
+
+/// Lloyd's algorithm without eager rounds, until nothing changes.
+Clustering plain_lloyd(const Points& points, at::Tensor centroids) {
+  const auto assignment = make_tensor_assignment(points, centroids.size(0), {});
+  std::int64_t iterations = 0;
+  while (assignment->assign(centroids) > 0) {
+    centroids = assignment->means(centroids);
+    ++iterations;
+  }
+  return {.labels = assignment->labels(),
+          .centroids = centroids,
+          .inertia = own_distances(points, centroids, assignment->labels()).sum().item<double>(),
+          .iterations = iterations};
+}
+
+TEST(KMeans, EagerRoundsSaveRoundsAndEndLowerWhereClustersOverlap) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Points points(blobs(2000, 64, 15, 0.3).to(type));
+    std::int64_t rounds = 0, plain_rounds = 0;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const at::Tensor start = first_centroids(points, {.k = 15, .seed = seed});
+      const Clustering plain = plain_lloyd(points, start - points.mean());
+      const Clustering result = lloyd(points, start, {});
+      EXPECT_LT(result.inertia, plain.inertia);
+      rounds += result.iterations;
+      plain_rounds += plain.iterations;
+    }
+    EXPECT_LT(rounds, 0.7 * static_cast<double>(plain_rounds));
+  }
+}
+
+// Thirty rows a cluster in 768 dimensions: nearly every row would leave its cluster.
+TEST(KMeans, AnEagerRoundThatLosesIsUndone) {
+  const Points points(blobs(1500, 768, 50, 0.15));
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const at::Tensor start = first_centroids(points, {.k = 50, .seed = seed});
+    const double plain = plain_lloyd(points, start - points.mean()).inertia;
+    EXPECT_LE(lloyd(points, start, {}).inertia, 1.0001 * plain);
+  }
+}
+
+TEST(KMeans, ARunEndsWherePlainRoundsChangeNothing) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Points points(blobs(2000, 64, 15, 0.3).to(type));
+    const Clustering result = kmeans(points, {.k = 15, .starts = 1, .tolerance = 0});
+    const Clustering again = plain_lloyd(points, (result.centroids - points.mean()).contiguous());
+    EXPECT_TRUE(at::equal(again.labels, result.labels));
+    EXPECT_LT((again.centroids + points.mean() - result.centroids).abs().max().item<double>(),
+              1e-5);
+  }
+}
+
 TEST(KMeans, RoundedProductsAreWithinTheirBound) {
   if (!has_bfloat16_products()) GTEST_SKIP() << "no AVX512-BF16";
   for (const std::int64_t columns : {1, 16, 17, 63, 64, 65, 100}) {
