@@ -28,7 +28,7 @@ struct TrainVerbOptions {
   std::int64_t runs = 1;
   EstimateFlags estimate;
   bool estimates_k = false;
-  std::string outlier_score = "energy";
+  std::string outlier_score = "vmf";
 };
 
 void declare_estimate_flags(OptionTable& table, EstimateFlags& flags);

@@ -23,7 +23,7 @@ namespace protogcd {
 
 /// From which score on an image is called an outlier, and what the scores need.
 struct OutlierCalibration {
-  OutlierScore score = OutlierScore::kEnergy;
+  OutlierScore score = OutlierScore::kVonMises;
   double kept = 0.95;                  ///< share of the images it was calibrated on
   double threshold = 0;                ///< what scores above it is an outlier
   std::vector<double> concentrations;  ///< [K] of the classes (analysis/von_mises_fisher.h)

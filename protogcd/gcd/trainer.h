@@ -39,7 +39,7 @@ struct TrainOptions {
   std::filesystem::path prior;  ///< class,share; empty: uniform
 
   /// What predictions call an outlier: the score, and the share of unlabelled images that is not.
-  OutlierScore outlier_score = OutlierScore::kEnergy;
+  OutlierScore outlier_score = OutlierScore::kVonMises;
   double outlier_keep = 0.95;
 
   std::int64_t eval_every = 5;     ///< epochs between evaluations; the last epoch always has one

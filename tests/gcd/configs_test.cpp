@@ -1,4 +1,4 @@
-// The files in configs/ (but for sweeps) are what `train` takes: every key, and every value that
+// The files in configs/ (but for sweeps and sets of outliers) are what `train` takes: every key, and every value that
 // any file gives it.
 #include <gmock/gmock.h>
 
@@ -22,7 +22,8 @@ TEST(Configs, TrainTakesEveryKeyAndValue) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     const auto folder = entry.path().parent_path().filename();
     const bool is_sweep = folder == "paper" || folder == "demo";
-    if (entry.path().extension() != ".toml" || is_sweep) continue;
+    const bool is_ood = entry.path().filename().string().starts_with("ood-");
+    if (entry.path().extension() != ".toml" || is_sweep || is_ood) continue;
     std::istringstream text(read_text_file(entry.path()));
     const std::regex assignment(R"(^(\w+)\s*=\s*(\S+))");
     std::smatch match;
@@ -48,6 +49,21 @@ TEST(Configs, TrainTakesEveryKeyAndValue) {
     EXPECT_EQ(result.exit_code, 2) << text;
     EXPECT_THAT(result.errors, HasSubstr("--out")) << text;
   }
+}
+
+TEST(Configs, OodTakesThePapersSets) {
+  const auto config = [](const std::string& name) {
+    return testing::source_folder() + "/configs/ood-" + name + ".toml";
+  };
+  // What it then complains about is the first folder, which is not here.
+  const auto cifar =
+      testing::run_protogcd({"ood", "--config", config("cifar100"), "--model", "nowhere"});
+  EXPECT_EQ(cifar.exit_code, 4) << cifar.errors;
+  EXPECT_THAT(cifar.errors, HasSubstr("data/cifar100"));
+  const auto imagenet =
+      testing::run_protogcd({"ood", "--config", config("imagenet100"), "--model", "nowhere"});
+  EXPECT_NE(imagenet.exit_code, 3) << imagenet.errors;
+  EXPECT_THAT(imagenet.errors, HasSubstr("data/imagenet100/val-100"));
 }
 
 }  // namespace
