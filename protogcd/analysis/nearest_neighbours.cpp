@@ -49,6 +49,20 @@ struct HalfDistances {
   }
 };
 
+/// Which of each query's values are below its bound, as bits. No branch: few are, once a row has
+/// seen many others.
+struct BelowBounds {
+  template <int kBytes>
+  PROTOGCD_INLINE_KERNEL void run(const float* values, const float* bounds, std::uint32_t* below) {
+    for (std::size_t q = 0; q < kQueries; ++q) {
+      std::uint32_t bits = 0;
+      for (std::size_t c = 0; c < kColumns; ++c)
+        bits |= static_cast<std::uint32_t>(values[q * kColumns + c] < bounds[q]) << c;
+      below[q] = bits;
+    }
+  }
+};
+
 /// |a - b|^2, summed in 16 lanes whatever the width.
 struct SquaredDistance {
   template <int kBytes>
@@ -164,20 +178,23 @@ class Search {
       std::copy_n(columns_.row(queries_[first + q]), dimension_, rows.data() + q * dimension_);
       least[q].clear(kept);
     }
+    float bounds[kQueries] = {};
+    std::uint32_t below[kQueries];
     for (std::size_t block = 0; block < columns_.blocks(); ++block) {
+      for (std::size_t q = 0; q < count; ++q) bounds[q] = least[q].bound();
       run_kernel<HalfDistances>(width_, rows.data(), columns_.packed(block), columns_.halves(block),
                                 dimension_, products.data());
+      run_kernel<BelowBounds>(width_, products.data(), static_cast<float*>(bounds),
+                              static_cast<std::uint32_t*>(below));
       for (std::size_t q = 0; q < count; ++q)
-        offer(products.data() + q * kColumns, block, queries_[first + q], least[q]);
+        offer(products.data() + q * kColumns, below[q], block, queries_[first + q], least[q]);
     }
     for (std::size_t q = 0; q < count; ++q) finish(first + q, least[q].cut());
   }
 
  private:
-  static void offer(const float* values, std::size_t block, std::uint32_t self, Least& least) {
-    const float bound = least.bound();
-    unsigned below = 0;  // no branch per column: few are below once a row has seen many
-    for (std::size_t c = 0; c < kColumns; ++c) below |= unsigned{values[c] < bound} << c;
+  static void offer(const float* values, std::uint32_t below, std::size_t block, std::uint32_t self,
+                    Least& least) {
     if (below == 0) return;
     for (; below != 0; below &= below - 1) {
       const auto c = static_cast<unsigned>(__builtin_ctz(below));

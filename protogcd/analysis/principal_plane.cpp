@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "protogcd/analysis/vector_dispatch.h"
 #include "protogcd/core/random.h"
 
 namespace protogcd {
@@ -11,9 +12,38 @@ namespace {
 
 constexpr std::size_t kVectors = 8;  ///< more than two, so that close third ones do not slow it
 constexpr std::size_t kChunk = 512;  ///< rows whose sums are added in order
-constexpr int kMostRounds = 40;
+constexpr int kMostRounds = 20;
 
-using Scores = std::array<float, kVectors>;
+/// Products of rows less the mean with every vector [D, kVectors]: [rows, kVectors].
+struct ScoreRows {
+  template <int kBytes>
+  PROTOGCD_INLINE_KERNEL void run(const float* features, const float* mean, const float* vectors,
+                                  std::size_t rows, std::size_t dimension, float* out) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      float sums[kVectors] = {};
+      for (std::size_t d = 0; d < dimension; ++d) {
+        const float value = features[row * dimension + d] - mean[d];
+        for (std::size_t v = 0; v < kVectors; ++v) sums[v] += value * vectors[d * kVectors + v];
+      }
+      for (std::size_t v = 0; v < kVectors; ++v) out[row * kVectors + v] = sums[v];
+    }
+  }
+};
+
+/// Adds the products of rows less the mean, transposed, with their scores: [D, kVectors].
+struct AddScored {
+  template <int kBytes>
+  PROTOGCD_INLINE_KERNEL void run(const float* features, const float* mean, const float* scores,
+                                  std::size_t rows, std::size_t dimension, float* out) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t d = 0; d < dimension; ++d) {
+        const float value = features[row * dimension + d] - mean[d];
+        for (std::size_t v = 0; v < kVectors; ++v)
+          out[d * kVectors + v] += value * scores[row * kVectors + v];
+      }
+    }
+  }
+};
 
 class SubspaceIteration {
  public:
@@ -31,13 +61,11 @@ class SubspaceIteration {
       mean_[d] = static_cast<float>(sums[d] / static_cast<double>(rows_));
   }
 
-  /// The product of a row less the mean with every vector, [D, kVectors].
-  Scores scores(std::size_t row, const std::vector<float>& vectors) const {
-    Scores result{};
-    for (std::size_t d = 0; d < dimension_; ++d) {
-      const float value = features_[row * dimension_ + d] - mean_[d];
-      for (std::size_t v = 0; v < kVectors; ++v) result[v] += value * vectors[d * kVectors + v];
-    }
+  /// Of the rows of a chunk: the products with every vector, [rows, kVectors].
+  std::vector<float> scores(std::size_t chunk, const std::vector<float>& vectors) const {
+    std::vector<float> result(rows_of(chunk) * kVectors);
+    run_kernel<ScoreRows>(width_, first_of(chunk), mean_.data(), vectors.data(), rows_of(chunk),
+                          dimension_, result.data());
     return result;
   }
 
@@ -45,15 +73,10 @@ class SubspaceIteration {
   std::vector<double> covariance_times(const std::vector<float>& vectors) const {
     std::vector<std::vector<float>> parts(chunks_);
     pool_.for_each(chunks_, [&](std::size_t chunk) {
-      std::vector<float>& part = parts[chunk];
-      part.assign(dimension_ * kVectors, 0.0F);
-      for (std::size_t row = chunk * kChunk; row < std::min(rows_, (chunk + 1) * kChunk); ++row) {
-        const Scores values = scores(row, vectors);
-        for (std::size_t d = 0; d < dimension_; ++d) {
-          const float value = features_[row * dimension_ + d] - mean_[d];
-          for (std::size_t v = 0; v < kVectors; ++v) part[d * kVectors + v] += value * values[v];
-        }
-      }
+      parts[chunk].assign(dimension_ * kVectors, 0.0F);
+      const std::vector<float> scored = scores(chunk, vectors);
+      run_kernel<AddScored>(width_, first_of(chunk), mean_.data(), scored.data(), rows_of(chunk),
+                            dimension_, parts[chunk].data());
     });
     std::vector<double> sum(dimension_ * kVectors);
     for (const auto& part : parts)
@@ -63,12 +86,18 @@ class SubspaceIteration {
 
   std::size_t rows() const { return rows_; }
   std::size_t chunks() const { return chunks_; }
+  std::size_t rows_of(std::size_t chunk) const { return std::min(rows_ - chunk * kChunk, kChunk); }
 
  private:
+  const float* first_of(std::size_t chunk) const {
+    return features_.data() + chunk * kChunk * dimension_;
+  }
+
   std::span<const float> features_;
   std::size_t dimension_, rows_, chunks_;
   std::vector<float> mean_;
   ThreadPool& pool_;
+  VectorWidth width_ = widest_vectors();
 };
 
 double product(const std::vector<double>& vectors, std::size_t a, std::size_t b) {
@@ -124,15 +153,14 @@ std::vector<float> principal_plane(std::span<const float> features, std::size_t 
       change = std::max(change, 1 - std::abs(share));
     }
     vectors = std::move(next);
-    if (change < 1e-6) break;
+    if (change < 1e-5) break;
   }
   std::vector<float> plane(2 * iteration.rows());
   pool.for_each(iteration.chunks(), [&](std::size_t chunk) {
-    for (std::size_t row = chunk * kChunk; row < std::min(iteration.rows(), (chunk + 1) * kChunk);
-         ++row) {
-      const Scores values = iteration.scores(row, vectors);
-      plane[2 * row] = values[0];
-      plane[2 * row + 1] = values[1];
+    const std::vector<float> values = iteration.scores(chunk, vectors);
+    for (std::size_t row = 0; row < iteration.rows_of(chunk); ++row) {
+      plane[2 * (chunk * kChunk + row)] = values[row * kVectors];
+      plane[2 * (chunk * kChunk + row) + 1] = values[row * kVectors + 1];
     }
   });
   return plane;

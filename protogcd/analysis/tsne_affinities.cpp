@@ -11,20 +11,26 @@ namespace {
 using Entry = std::pair<std::uint32_t, float>;  ///< column and weight
 using Row = std::vector<Entry>;
 
-/// Of the Gaussian exp(-precision d): its entropy, in nats. `out` has its values, `sum` their sum.
-double entropy(std::span<const float> distances, double nearest, double precision,
-               std::span<float> out, double& sum) {
-  sum = 0;
-  double weighted = 0;
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    const double distance = distances[i] - nearest;
-    const double value = std::exp(-precision * distance);
-    out[i] = static_cast<float>(value);
-    sum += value;
-    weighted += distance * value;
+/// Of the Gaussian exp(-precision d), as far as a search for the precision needs it.
+struct Gaussian {
+  double sum = 0, entropy = 0, slope = 0;  ///< entropy in nats, and its slope by ln(precision)
+
+  Gaussian(std::span<const float> distances, double nearest, double precision,
+           std::span<float> values) {
+    double first = 0, second = 0;  // moments of the distances
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      const double distance = distances[i] - nearest;
+      const double value = std::exp(-precision * distance);
+      values[i] = static_cast<float>(value);
+      sum += value;
+      first += distance * value;
+      second += distance * distance * value;
+    }
+    const double mean = first / sum;
+    entropy = std::log(sum) + precision * mean;
+    slope = -precision * precision * (second / sum - mean * mean);
   }
-  return std::log(sum) + precision * weighted / sum;
-}
+};
 
 /// Both lists are sorted by column.
 Row merged(const Row& own, const Row& others) {
@@ -60,13 +66,18 @@ void conditional_affinities(std::span<const float> squared_distances, double per
   const double wanted = std::log(perplexity);
   // In units of the distances themselves, so that rows of any scale take as few steps.
   const double spread = double{farthest} - nearest;
-  double precision = spread > 0 ? 1 / spread : 0, sum = 0;
+  double precision = spread > 0 ? 1 / spread : 0, sum = 1;
   double low = 0, high = std::numeric_limits<double>::infinity();
   for (int step = 0; step < 100; ++step) {
-    const double difference = entropy(squared_distances, nearest, precision, out, sum) - wanted;
+    const Gaussian gaussian(squared_distances, nearest, precision, out);
+    sum = gaussian.sum;
+    const double difference = gaussian.entropy - wanted;
     if (std::abs(difference) < 1e-6 || spread <= 0) break;
     (difference > 0 ? low : high) = precision;  // too many neighbours: narrower
-    const double next = std::isinf(high) ? 2 * precision : (low + high) / 2;
+    // Newton's step in ln(precision) where it stays within the bounds, else their middle.
+    double next = precision * std::exp(-difference / gaussian.slope);
+    if (!(next > low && next < high && next < 16 * precision && next > precision / 16))
+      next = std::isinf(high) ? 2 * precision : (low + high) / 2;
     if (!std::isfinite(next) || next == precision) break;
     precision = next;
   }
