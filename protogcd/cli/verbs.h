@@ -15,6 +15,7 @@ Verb bench_cluster_verb();
 Verb bench_embed_verb();
 Verb bench_images_verb();
 Verb bench_train_verb();
+Verb bench_tsne_verb();
 Verb cluster_verb();
 Verb completion_verb();
 Verb corrupt_verb();

@@ -29,6 +29,7 @@ enum class RandomPurpose : std::uint8_t {
   kBankView = 8,  ///< crop and flip of a view in the token bank
   kBankPair = 9,  ///< which two views of the bank a draw takes
   kBorrow = 10,   ///< whose difference of views a view borrows
+  kMap = 11,      ///< where a map of the features begins
 };
 
 /// Where a stream stands (design: seed, purpose, epoch, position of the draw in the epoch, view).

@@ -1,0 +1,237 @@
+#include "protogcd/analysis/tsne.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "protogcd/analysis/nearest_neighbours.h"
+#include "protogcd/analysis/principal_plane.h"
+#include "protogcd/analysis/tsne_affinities.h"
+#include "protogcd/analysis/tsne_repulsion.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/random.h"
+
+namespace protogcd {
+namespace {
+
+constexpr std::size_t kChunk = 512;  ///< points of a task
+constexpr int kLookEvery = 50;       ///< iterations between two looks at the divergence
+constexpr double kStartWidth = 1e-4, kStartNoise = 1e-6;
+
+void check(std::span<const float> features, std::size_t dimension, const TsneOptions& options) {
+  if (!(options.perplexity >= 1))
+    throw UsageError(fmt::format("perplexity: {} is not at least 1", options.perplexity));
+  if (options.iterations < 0 || options.exaggerated_iterations < 0 || !(options.exaggeration >= 1))
+    throw UsageError("iterations must not be negative and the exaggeration at least 1");
+  if (features.empty()) return;
+  if (dimension == 0 || features.size() % dimension != 0)
+    throw DataError(
+        fmt::format("a map of {} numbers that are not rows of {}", features.size(), dimension));
+  const auto bad =
+      std::ranges::find_if(features, [](float value) { return !std::isfinite(value); });
+  if (bad != features.end())
+    throw DataError(fmt::format("row {} of the features has a number that is not finite",
+                                static_cast<std::size_t>(bad - features.begin()) / dimension));
+}
+
+/// Too few rows for a neighbourhood: corners of a regular figure.
+std::vector<float> few_points(std::size_t rows) {
+  if (rows < 2) return std::vector<float>(2 * rows);
+  std::vector<float> map;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(rows);
+    map.push_back(static_cast<float>(std::cos(angle)));
+    map.push_back(static_cast<float>(std::sin(angle)));
+  }
+  return map;
+}
+
+/// The principal plane, tiny, and a little noise: rows that are equal must be able to part.
+MapPoints first_points(std::span<const float> features, std::size_t dimension, std::uint64_t seed,
+                       ThreadPool& pool) {
+  const std::vector<float> plane = principal_plane(features, dimension, seed, pool);
+  const std::size_t rows = plane.size() / 2;
+  double variance = 0;
+  for (std::size_t i = 0; i < rows; ++i) variance += double{plane[2 * i]} * plane[2 * i];
+  const double width = std::sqrt(variance / static_cast<double>(rows));
+  const double scale = width > 0 ? kStartWidth / width : 0;
+  const double noise = width > 0 ? kStartNoise : kStartWidth;
+  RandomStream random({.seed = seed, .purpose = RandomPurpose::kMap, .epoch = 1});
+  MapPoints points;
+  for (std::size_t i = 0; i < rows; ++i) {
+    points.x.push_back(static_cast<float>(plane[2 * i] * scale + noise * random.normal()));
+    points.y.push_back(static_cast<float>(plane[2 * i + 1] * scale + noise * random.normal()));
+  }
+  return points;
+}
+
+}  // namespace
+
+/// sum_j p_ij q_ij (y_i - y_j) of rows begin to end.
+struct Attraction {
+  template <int kBytes>
+  PROTOGCD_INLINE_KERNEL void run(const Affinities* affinities, const MapPoints* points,
+                                  std::size_t begin, std::size_t end, float* out_x, float* out_y) {
+    using Floats = FloatVector<kBytes>;
+    using Type = typename Floats::Type;
+    const float *x = points->x.data(), *y = points->y.data();
+    for (std::size_t i = begin; i < end; ++i) {
+      Type sum_x = {}, sum_y = {};
+      for (std::size_t e = affinities->starts[i]; e < affinities->starts[i + 1];
+           e += Floats::kCount) {
+        const std::uint32_t* columns = affinities->columns.data() + e;
+        Type dx, dy;
+        for (int l = 0; l < Floats::kCount; ++l) dx[l] = x[columns[l]];
+        for (int l = 0; l < Floats::kCount; ++l) dy[l] = y[columns[l]];
+        dx = x[i] - dx;
+        dy = y[i] - dy;
+        const Type pull = Floats::at(affinities->weights.data() + e) / (1 + dx * dx + dy * dy);
+        sum_x += pull * dx;
+        sum_y += pull * dy;
+      }
+      float total_x = 0, total_y = 0;
+      for (int l = 0; l < Floats::kCount; ++l) total_x += sum_x[l], total_y += sum_y[l];
+      out_x[i - begin] = total_x;
+      out_y[i - begin] = total_y;
+    }
+  }
+};
+
+namespace {
+
+/// Gradient descent with momentum and gains (Jacobs 1988), as in the published code.
+class Descent {
+ public:
+  Descent(const Affinities& affinities, MapPoints points, const TsneOptions& options,
+          ThreadPool& pool)
+      : affinities_(affinities),
+        options_(options),
+        pool_(pool),
+        repulsion_(pool),
+        points_(std::move(points)),
+        next_(points_),
+        rate_(std::max(static_cast<double>(affinities.rows()) / options.exaggeration, 200.0)) {
+    start_phase();
+  }
+
+  void start_phase() {
+    const std::size_t rows = points_.x.size();
+    for (auto* gains : {&gains_.x, &gains_.y}) gains->assign(rows, 1.0F);
+    for (auto* moves : {&moves_.x, &moves_.y}) moves->assign(rows, 0.0F);
+  }
+
+  void iterate(int round, double exaggeration, float momentum) {
+    repulsion_.compute(points_, static_cast<std::size_t>(round), forces_);
+    const std::size_t rows = points_.x.size();
+    pool_.for_each((rows + kChunk - 1) / kChunk, [&](std::size_t chunk) {
+      const std::size_t begin = chunk * kChunk, end = std::min(rows, begin + kChunk);
+      float pull_x[kChunk], pull_y[kChunk];
+      run_kernel<Attraction>(width_, &affinities_, const_cast<const MapPoints*>(&points_), begin,
+                             end, static_cast<float*>(pull_x), static_cast<float*>(pull_y));
+      move(begin, end, pull_x, &MapPoints::x, &Repulsion::x, exaggeration, momentum);
+      move(begin, end, pull_y, &MapPoints::y, &Repulsion::y, exaggeration, momentum);
+    });
+    std::swap(points_, next_);
+  }
+
+  /// KL(P || Q) with the normaliser of the last iteration, less sum p ln p.
+  double divergence() const {
+    const std::size_t rows = points_.x.size(), chunks = (rows + kChunk - 1) / kChunk;
+    std::vector<double> sums(chunks);
+    pool_.for_each(chunks, [&](std::size_t chunk) {
+      for (std::size_t i = chunk * kChunk; i < std::min(rows, (chunk + 1) * kChunk); ++i) {
+        for (std::size_t e = affinities_.starts[i]; e < affinities_.starts[i + 1]; ++e) {
+          const std::size_t j = affinities_.columns[e];
+          const float dx = points_.x[i] - points_.x[j], dy = points_.y[i] - points_.y[j];
+          sums[chunk] += affinities_.weights[e] * std::log1p(dx * dx + dy * dy);
+        }
+      }
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0) + std::log(forces_.normaliser);
+  }
+
+  const MapPoints& points() const { return points_; }
+
+ private:
+  void move(std::size_t begin, std::size_t end, const float* pull,
+            std::vector<float> MapPoints::*axis, std::vector<float> Repulsion::*force,
+            double exaggeration, float momentum) {
+    const auto pull_scale = static_cast<float>(exaggeration);
+    const auto push_scale = static_cast<float>(1 / forces_.normaliser);
+    const auto rate = static_cast<float>(rate_);
+    const float *push = (forces_.*force).data(), *now = (points_.*axis).data();
+    float *gains = (gains_.*axis).data(), *moves = (moves_.*axis).data(),
+          *next = (next_.*axis).data();
+    for (std::size_t i = begin; i < end; ++i) {
+      const float gradient = pull_scale * pull[i - begin] - push_scale * push[i];
+      const float gain = gradient * moves[i] < 0 ? gains[i] + 0.2F : gains[i] * 0.8F;
+      gains[i] = std::max(gain, 0.01F);
+      moves[i] = momentum * moves[i] - rate * gains[i] * gradient;
+      next[i] = now[i] + moves[i];
+    }
+  }
+
+  const Affinities& affinities_;
+  const TsneOptions& options_;
+  ThreadPool& pool_;
+  GridRepulsion repulsion_;
+  MapPoints points_, next_, gains_, moves_;
+  Repulsion forces_;
+  double rate_;
+  VectorWidth width_ = widest_vectors();
+};
+
+MapPoints descend(const Affinities& affinities, MapPoints points, const TsneOptions& options,
+                  ThreadPool& pool) {
+  Descent descent(affinities, std::move(points), options, pool);
+  double before = std::numeric_limits<double>::infinity(), constant = 0;
+  for (const float weight : affinities.weights)
+    if (weight > 0) constant += weight * std::log(weight);
+  for (int done = 0; done < options.iterations;) {
+    const bool exaggerated = done < options.exaggerated_iterations;
+    if (done == options.exaggerated_iterations) descent.start_phase();
+    descent.iterate(done, exaggerated ? options.exaggeration : 1, exaggerated ? 0.5F : 0.8F);
+    ++done;
+    if (options.keep_going && !options.keep_going(done))
+      throw InterruptedError("the map was interrupted");
+    if (exaggerated || done % kLookEvery != 0) continue;
+    const double now = constant + descent.divergence();
+    if (before - now < options.least_progress * now) break;
+    before = now;
+  }
+  return descent.points();
+}
+
+std::vector<float> centred(const MapPoints& points) {
+  const auto rows = static_cast<double>(points.x.size());
+  const double x = std::accumulate(points.x.begin(), points.x.end(), 0.0) / rows;
+  const double y = std::accumulate(points.y.begin(), points.y.end(), 0.0) / rows;
+  std::vector<float> map;
+  map.reserve(2 * points.x.size());
+  for (std::size_t i = 0; i < points.x.size(); ++i) {
+    map.push_back(static_cast<float>(points.x[i] - x));
+    map.push_back(static_cast<float>(points.y[i] - y));
+  }
+  return map;
+}
+
+}  // namespace
+
+std::vector<float> tsne(std::span<const float> features, std::size_t dimension,
+                        const TsneOptions& options) {
+  check(features, dimension, options);
+  const std::size_t rows = features.empty() ? 0 : features.size() / dimension;
+  if (rows < 4) return few_points(rows);
+  ThreadPool pool(options.threads);
+  const double perplexity = possible_perplexity(options.perplexity, rows);
+  const Affinities affinities = joint_affinities(
+      nearest_neighbours(features, dimension, perplexity_neighbours(perplexity, rows), pool),
+      perplexity, pool);
+  return centred(
+      descend(affinities, first_points(features, dimension, options.seed, pool), options, pool));
+}
+
+}  // namespace protogcd
