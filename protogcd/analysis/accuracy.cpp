@@ -157,6 +157,31 @@ std::vector<ClassAccuracy> class_accuracies(const Confusion& confusion,
   return accuracies;
 }
 
+MatchingOrder matching_order(const Confusion& confusion, std::size_t clusters) {
+  const ClusterMapping mapping = match_clusters(confusion);
+  const auto sizes = confusion.class_sizes();
+  std::vector<std::size_t> free, without;
+  for (std::size_t cluster = 0; cluster < clusters; ++cluster) {
+    if (cluster >= confusion.clusters() || mapping.class_of_cluster[cluster] < 0)
+      free.push_back(cluster);
+  }
+  MatchingOrder order;
+  auto next_free = free.begin();
+  for (std::size_t of_class = 0; of_class < confusion.classes(); ++of_class) {
+    if (sizes[of_class] == 0) continue;
+    const std::int32_t cluster = mapping.cluster_of_class[of_class];
+    if (cluster < 0 && next_free == free.end()) {
+      without.push_back(of_class);
+      continue;
+    }
+    order.classes.push_back(of_class);
+    order.clusters.push_back(cluster >= 0 ? static_cast<std::size_t>(cluster) : *next_free++);
+  }
+  order.classes.insert(order.classes.end(), without.begin(), without.end());
+  order.clusters.insert(order.clusters.end(), next_free, free.end());
+  return order;
+}
+
 Accuracy clustering_accuracy(const Confusion& confusion, const ClusterMapping& mapping,
                              std::int32_t old_classes) {
   GroupMeans groups(old_classes);

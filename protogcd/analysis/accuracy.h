@@ -57,6 +57,16 @@ struct ClusterMapping {
 /// over all samples. Ties fall as in the published code.
 ClusterMapping match_clusters(const Confusion& confusion);
 
+/// Rows and columns of a confusion matrix, so that what is right lies on the diagonal: classes that
+/// have samples, each with the cluster that stands for it, or a free one; classes that found none
+/// and clusters that are left over come last.
+struct MatchingOrder {
+  std::vector<std::size_t> classes, clusters;
+};
+
+/// Clusters are 0 .. clusters-1.
+MatchingOrder matching_order(const Confusion& confusion, std::size_t clusters);
+
 struct Accuracy {
   double all = 0, old_classes = 0, new_classes = 0;  ///< 0 to 1; NaN: no samples
 };

@@ -24,7 +24,7 @@ enum class OutlierScore {
 /// vmf.
 std::span<const std::string_view> outlier_score_names();
 std::string_view name_of(OutlierScore score);
-/// UsageError with the nearest name if there is none of that name.
+/// UsageError lists the names there are.
 OutlierScore find_outlier_score(std::string_view name);
 
 class OutlierScorer {

@@ -39,6 +39,7 @@ std::vector<int> parse_severities(const std::string& text) {
     }
     add_once(chosen, static_cast<int>(*severity));
   }
+  std::ranges::sort(chosen);
   return chosen;
 }
 

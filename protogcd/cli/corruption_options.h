@@ -10,6 +10,7 @@ namespace protogcd::cli {
 
 /// UsageError, naming --corruptions or --severities, for what there is not.
 std::vector<const Corruption*> parse_corruptions(const std::string& text);
+/// Rising, whatever their order.
 std::vector<int> parse_severities(const std::string& text);
 
 }  // namespace protogcd::cli

@@ -10,6 +10,8 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/interrupt.h"
 #include "protogcd/core/text.h"
+#include "protogcd/report/page.h"
+#include "protogcd/report/report.h"
 
 namespace protogcd::cli {
 namespace {
@@ -285,6 +287,11 @@ nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backb
   write_file_atomically(result_file,
                         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (!session.json()) print(summary, out);
+  if (options.report && has_report_page()) {
+    write_report(out, out / "report.html", context);
+    if (!session.json())
+      fmt::print("report: {} (open it in a browser)\n", (out / "report.html").string());
+  }
   return json;
 }
 
@@ -397,6 +404,7 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
            "share of the unlabelled images that are not called outliers")
       .above(0)
       .at_most(1);
+  table.add("report", &options.report, "write report.html at the end (--report=false: do not)");
   table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
       .at_least(1)
       .at_most(1000);

@@ -29,6 +29,7 @@ struct TrainVerbOptions {
   EstimateFlags estimate;
   bool estimates_k = false;
   std::string outlier_score = "vmf";
+  bool report = true;
 };
 
 void declare_estimate_flags(OptionTable& table, EstimateFlags& flags);

@@ -117,6 +117,12 @@ void check_model_folder(const ClusterVerbOptions& options) {
   if (options.no_normalise)
     throw UsageError(
         "--save-model: prototypes compare directions, so --no-normalise cannot go with it");
+  if (std::filesystem::exists(options.save_model / "model" / "model.json")) {
+    throw UsageError(
+        fmt::format("--save-model: '{}' holds a trained run, whose model would be hidden",
+                    options.save_model.string()),
+        "choose another folder");
+  }
   check_output_file(options.save_model / "model.json", options.overwrite, "--save-model");
 }
 

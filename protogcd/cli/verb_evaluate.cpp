@@ -204,7 +204,12 @@ void check_options(const EvaluateVerbOptions& options) {
   }
   if (!options.out.empty()) {
     create_folders(options.out);
-    check_output_file(options.out / "evaluation.json", options.overwrite, "--out");
+    for (const char* name : {"evaluation.json", "confusion-unlabelled.csv", "confusion-test.csv",
+                             "corruptions.csv", "corruptions.md"}) {
+      const auto file = options.out / name;
+      check_output_file(file, options.overwrite, "--out");
+      std::filesystem::remove(file);  // of an earlier evaluation: not to stand beside new numbers
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // `protogcd ood`: how well a model tells images of its classes from images of none; and the
 // threshold by which `predict` flags outliers.
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <memory>
@@ -28,10 +28,12 @@ struct OodVerbOptions {
   double keep = 0.95;
 };
 
-/// "texture=data/dtd/images" gives the set a name of its own in the tables.
+/// "texture=data/dtd/images" gives the set a name of its own in the tables; a name holds no / and :
 ImageSet open_named_set(const std::string& text, Session& session) {
   const std::size_t equals = text.find('=');
-  const bool named = equals != std::string::npos && equals > 0 && !std::filesystem::exists(text);
+  std::error_code ignored;
+  const bool named = equals != std::string::npos && equals > 0 &&
+                     text.find_first_of("/:") > equals && !std::filesystem::exists(text, ignored);
   ImageSet set = open_image_set(named ? text.substr(equals + 1) : text);
   if (named) set.name = text.substr(0, equals);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
@@ -69,7 +71,8 @@ void write_tables(const OutlierStudy& study, const nlohmann::json& json,
                   const std::filesystem::path& folder) {
   write_file_atomically(folder / "ood.csv", study.to_csv());
   write_file_atomically(folder / "ood.md", study.to_markdown());
-  write_file_atomically(folder / "ood.json", json.dump(2) + "\n");
+  write_file_atomically(folder / "ood.json",
+                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void print_table(const OutlierStudy& study, const OodVerbOptions& options) {
@@ -93,9 +96,12 @@ void check_options(const OodVerbOptions& options) {
     throw UsageError("--outliers: no set of outliers is named",
                      "--calibrate alone sets the model's threshold");
   }
-  if (options.calibrate && options.scores.size() != 1 && options.outliers.empty()) {
-    throw UsageError("--calibrate takes one --score: the one that predictions will hold");
+  if (options.calibrate && scores_of(options.scores).size() != 1) {
+    throw UsageError("--calibrate takes one --score: the one that predictions will hold",
+                     "as --score vmf");
   }
+  if (options.calibrate && options.outliers.empty() && !options.out.empty())
+    throw UsageError("--out is for tables of outliers, and no --outliers are named");
   if (!options.out.empty()) {
     create_folders(options.out);
     for (const char* name : {"ood.csv", "ood.md", "ood.json"})
@@ -138,16 +144,22 @@ void ood(const OodVerbOptions& options, Session& session) {
     }
   }
   Model model = load_model(options.model, options.backbone, context);
+  if (!options.calibrate) {  // an empty set of images is enough to learn that a score is unknown
+    for (const OutlierScore score : study_options.scores)
+      outlier_scores(model.info(), score, at::empty({0, model.info().k()}));
+  }
   const at::Tensor known = cosines_of_set(model, known_set, "--id", session, context);
 
   nlohmann::json json = {{"model", options.model.string()},
                          {"known_images", known.size(0)},
                          {"sampling", options.sampling}};
   if (options.calibrate) json["calibration"] = calibrated(model, known, options);
-  if (sets.empty()) {
-    if (session.json()) return session.print_json(json);
+  if (options.calibrate && !session.json()) {
     fmt::print("{}: images with a {} score above {:.6f} are outliers now\n", options.model.string(),
                options.scores.front(), model.info().outliers->threshold);
+  }
+  if (sets.empty()) {
+    if (session.json()) session.print_json(json);
     return;
   }
   std::vector<NamedCosines> outliers;

@@ -37,7 +37,7 @@ std::filesystem::path predictions_of(const RetrieveVerbOptions& options, Session
   set_compute_threads(session.context.threads);
   const ImageSet set = open_image_set(options.images);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
-  const auto file = options.out / "predictions.csv";
+  const auto file = options.out / "examples-predictions.csv";
   predict_images(load_model(options.model, options.backbone, session.context), set.sources,
                  {.out = file, .overwrite = options.overwrite}, session.bad_image_policy(),
                  session.context);

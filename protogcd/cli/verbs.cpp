@@ -22,6 +22,7 @@ std::vector<Verb> all_verbs() {
       datasets_split_verb(),
       datasets_make_demo_verb(),
       datasets_make_shapes_verb(),
+      report_verb(),
       corrupt_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),

@@ -31,6 +31,7 @@ Verb estimate_k_verb();
 Verb evaluate_verb();
 Verb info_verb();
 Verb ood_verb();
+Verb report_verb();
 Verb predict_verb();
 Verb retrieve_verb();
 Verb attention_verb();

@@ -19,7 +19,9 @@ MaybeBad ResizedReader::read_center(std::uint32_t source, const ViewSize& view, 
 
 ImageOrBad ResizedReader::read_whole(std::uint32_t source) const {
   if (sources_.is_record(source)) return sources_.load_record(source);
-  return read_image(sources_.path(source), decode_);
+  DecodeOptions exact = decode_;
+  exact.fast_short_side = 0;
+  return read_image(sources_.path(source), exact);
 }
 
 MaybeBad ResizedReader::read_record(std::uint32_t source, int short_side, std::optional<int> crop,

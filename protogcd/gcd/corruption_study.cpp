@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -97,11 +98,15 @@ std::string CorruptionStudy::to_markdown() const {
   text += "\n| mean |";
   for (const int severity : levels) text += fmt::format(" {:.1f} |", 100 * mean_at(severity).all);
   text += "\n\n| Severity | All | Old | New |\n|---:|---|---|---|\n";
-  text += fmt::format("| 0 | {:.1f} | {:.1f} | {:.1f} |\n", 100 * clean.accuracy.all,
-                      100 * clean.accuracy.old_classes, 100 * clean.accuracy.new_classes);
+  const auto percent = [](double share) {
+    return std::isnan(share) ? std::string("–") : fmt::format("{:.1f}", 100 * share);
+  };
+  text += fmt::format("| 0 | {} | {} | {} |\n", percent(clean.accuracy.all),
+                      percent(clean.accuracy.old_classes), percent(clean.accuracy.new_classes));
   for (const int severity : levels) {
     const Accuracy mean = mean_at(severity);
     const auto value = [](double now, double before) {
+      if (std::isnan(now)) return std::string("–");
       return fmt::format("{:.1f} ({:+.1f})", 100 * now, 100 * (now - before));
     };
     text += fmt::format("| {} | {} | {} | {} |\n", severity, value(mean.all, clean.accuracy.all),

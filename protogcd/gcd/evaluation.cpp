@@ -53,31 +53,14 @@ std::string confusion_csv(const Predictions& predictions, std::span<const std::i
                           std::span<const std::string> classes,
                           std::span<const std::string> clusters) {
   const Confusion confusion(predictions.labels, truths);
-  const ClusterMapping mapping = match_clusters(confusion);
-  const auto sizes = confusion.class_sizes();
-  // A class that no cluster stands for borrows a free one, so that the diagonal holds its place.
-  std::vector<std::size_t> order, free;
-  for (std::size_t cluster = 0; cluster < clusters.size(); ++cluster) {
-    if (cluster >= confusion.clusters() || mapping.class_of_cluster[cluster] < 0)
-      free.push_back(cluster);
-  }
-  auto next_free = free.begin();
-  for (std::size_t of_class = 0; of_class < confusion.classes(); ++of_class) {
-    if (sizes[of_class] == 0) continue;
-    if (const std::int32_t cluster = mapping.cluster_of_class[of_class]; cluster >= 0) {
-      order.push_back(static_cast<std::size_t>(cluster));
-    } else if (next_free != free.end()) {
-      order.push_back(*next_free++);
-    }
-  }
-  order.insert(order.end(), next_free, free.end());
+  const MatchingOrder order = matching_order(confusion, clusters.size());
   std::string csv = "class";
-  for (const std::size_t cluster : order) csv += fmt::format(",{}", csv_field(clusters[cluster]));
+  for (const std::size_t cluster : order.clusters)
+    csv += fmt::format(",{}", csv_field(clusters[cluster]));
   csv += "\n";
-  for (std::size_t of_class = 0; of_class < confusion.classes(); ++of_class) {
-    if (sizes[of_class] == 0) continue;
+  for (const std::size_t of_class : order.classes) {
     csv += csv_field(classes[of_class]);
-    for (const std::size_t cluster : order) {
+    for (const std::size_t cluster : order.clusters) {
       csv += fmt::format(",{}",
                          cluster < confusion.clusters() ? confusion.count(cluster, of_class) : 0);
     }

@@ -1,6 +1,7 @@
 #include "protogcd/gcd/model_outputs.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <numeric>
@@ -25,6 +26,7 @@ at::Tensor joined(const std::vector<at::Tensor>& parts, std::int64_t columns,
 
 ModelOutputs outputs_of(const Model& model, EvaluationTokens& tokens, const std::string& name,
                         const Context& context) {
+  const at::NoGradGuard no_grad;
   std::vector<at::Tensor> features, cosines;
   tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
     const at::Tensor raw = model.features(batch);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 
 namespace protogcd {
@@ -21,6 +22,10 @@ bool is_outlier(const ModelInfo& info, double score) {
 }  // namespace
 
 void Predictions::add(const at::Tensor& cosines, const ModelInfo& info) {
+  if (!cosines.isfinite().all().item<bool>()) {
+    throw ModelFileError("the features of an image are not numbers",
+                         "the backbone or the model may be damaged; try --dtype float32");
+  }
   const auto [best, label] = cosines.max(1);
   const at::Tensor posterior = at::softmax(cosines / info.temperature, 1);
   const at::Tensor columns =

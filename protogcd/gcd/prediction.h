@@ -22,6 +22,7 @@ struct Predictions {
 
   std::size_t size() const { return labels.size(); }
   std::uint64_t outliers(const ModelInfo& info) const;  ///< how many; 0 without a threshold
+  /// ModelFileError where a cosine is not a number.
   /// Adds the images of these cosines [B, K]; `marginal` becomes a sum until `finish`.
   void add(const at::Tensor& cosines, const ModelInfo& info);
   void finish();

@@ -8,6 +8,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/stored_images.h"
 #include "protogcd/image/contact_sheet.h"
 #include "protogcd/image/decode.h"
 #include "protogcd/image/resize.h"
@@ -25,8 +26,8 @@ Image grey_tile() {
 }
 
 /// A square of kTile pixels, or the image itself where it is smaller.
-ImageOrBad thumbnail(const std::filesystem::path& path) {
-  ImageOrBad read = read_image(path, {.apply_orientation = true, .fast_short_side = kTile});
+ImageOrBad thumbnail(StoredImages& images, const std::filesystem::path& path) {
+  ImageOrBad read = images.read(path, {.apply_orientation = true, .fast_short_side = kTile});
   if (std::holds_alternative<BadImage>(read)) return read;
   const Image& image = std::get<Image>(read);
   if (std::max(image.width, image.height) <= kTile) return read;
@@ -78,13 +79,14 @@ std::vector<ClassExamples> find_examples(const std::filesystem::path& prediction
 
 Image example_sheet(const std::vector<ClassExamples>& classes, std::size_t top,
                     const std::filesystem::path& folder, Logger& log) {
+  StoredImages images;
   std::vector<Image> tiles;
   const auto columns = 2 * top + 1;
   for (const ClassExamples& one : classes) {
     std::vector<Image> row(columns);
     const auto put = [&](std::size_t column, const TypicalImage& example) {
       const auto file = (folder / example.path).lexically_normal();
-      ImageOrBad tile = thumbnail(file);
+      ImageOrBad tile = thumbnail(images, file);
       if (const auto* bad = std::get_if<BadImage>(&tile)) {
         log.warning(fmt::format("{}: {}", file.string(), bad->reason));
         row[column] = grey_tile();

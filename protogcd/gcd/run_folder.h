@@ -1,8 +1,8 @@
 // A run's folder on disk: never overwritten unasked, used by one process at a time, and always in a
 // state that a killed run can go on from.
 //
-//   config.toml  run.json  estimate.json  metrics.jsonl  predictions.csv  skipped.csv  result.json
-//   model/  checkpoints/  events.out.tfevents.*
+//   config.toml  run.json  estimate.json  metrics.jsonl  predictions.csv  embeddings.safetensors
+//   skipped.csv  result.json  report.html  model/  checkpoints/  events.out.tfevents.*
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ class RunFolder {
   std::filesystem::path estimate() const { return path_ / "estimate.json"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path predictions() const { return path_ / "predictions.csv"; }
+  std::filesystem::path embeddings() const { return path_ / "embeddings.safetensors"; }
   std::filesystem::path skipped() const { return path_ / "skipped.csv"; }
   std::filesystem::path model() const { return path_ / "model"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }

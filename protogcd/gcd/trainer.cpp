@@ -12,6 +12,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/event_file.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
@@ -21,6 +22,7 @@
 #include "protogcd/gcd/run_folder.h"
 #include "protogcd/gcd/train_step.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/nn/state_dict.h"
 
 namespace protogcd {
 namespace {
@@ -183,6 +185,7 @@ class Trainer {
         context_(context),
         folder_(folder),
         material_(material),
+        backbone_(backbone),
         placement_(material.placement()),
         info_(std::move(info)),
         set_(material.set()),
@@ -206,6 +209,7 @@ class Trainer {
   void save_checkpoint();
   void evaluate_all();
   void calibrate_outliers_and_predict();
+  void write_embeddings(const at::Tensor& after);
   Evaluation evaluate_on(SampleSet set);
   void write_scalars(const nlohmann::json& line);
   bool is_evaluated(std::int64_t epoch) const {
@@ -216,6 +220,7 @@ class Trainer {
   const Context& context_;
   RunFolder& folder_;
   TrainingMaterial& material_;
+  const Backbone& backbone_;
   const Placement placement_;
   const ModelInfo info_;
   const TrainingSet& set_;
@@ -376,14 +381,45 @@ Evaluation Trainer::evaluate_on(SampleSet set) {
 /// them told its class.
 void Trainer::calibrate_outliers_and_predict() {
   if (set_.count(SampleSet::kUnlabelled) == 0) return;
-  const at::Tensor cosines = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
-                                        "the unlabelled images", context_)
-                                 .cosines;
+  const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
+                                          "the unlabelled images", context_);
   model_.set_outliers(
-      calibrate_outliers(info_, cosines, options_.outlier_score, options_.outlier_keep));
+      calibrate_outliers(info_, outputs.cosines, options_.outlier_score, options_.outlier_keep));
   predictions_ = {};
-  predictions_.add(cosines, model_.info());
+  predictions_.add(outputs.cosines, model_.info());
   predictions_.finish();
+  write_embeddings(outputs.features);
+}
+
+/// What the report draws its map from: directions of the unlabelled images, in the order of
+/// predictions.csv, as the backbone has them and as the model has them, and the prototypes. More
+/// images than a map can show are left out, evenly.
+void Trainer::write_embeddings(const at::Tensor& after) {
+  constexpr std::int64_t kMostRows = 50000;
+  const auto untrained = make_trained_blocks(backbone_.vit, info_.first_trained_block,
+                                             placement_.trained, placement_.device);
+  std::vector<at::Tensor> parts;
+  material_.tokens(SampleSet::kUnlabelled)
+      .for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
+        const at::NoGradGuard no_grad;
+        parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
+      });
+  const std::int64_t n = after.size(0), kept = std::min(n, kMostRows);
+  const at::Tensor rows = at::arange(kept, at::kLong) * n / kept;
+  const at::Tensor places = rows.to(at::kLong);
+  const at::Tensor before = at::cat(parts).index_select(0, places).contiguous();
+  const at::Tensor now = after.to(at::kHalf).index_select(0, places).contiguous();
+  const at::Tensor prototypes =
+      unit_rows(model_.head().named_parameters().at("prototype_layer.weight_v").detach())
+          .to(at::kCPU, at::kFloat)
+          .contiguous();
+  const auto truths = truths_of(set_.of(SampleSet::kUnlabelled));
+  const at::Tensor all_truths = at::tensor(at::ArrayRef<std::int32_t>(truths), at::kInt);
+  const TensorEntry entries[] = {entry_of("rows", places), entry_of("before", before),
+                                 entry_of("after", now), entry_of("prototypes", prototypes),
+                                 entry_of("truths", all_truths)};
+  write_safetensors(folder_.embeddings(), entries,
+                    {{"classes", nlohmann::json(set_.dataset().classes).dump()}});
 }
 
 void Trainer::write_scalars(const nlohmann::json& line) {

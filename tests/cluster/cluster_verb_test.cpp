@@ -218,6 +218,12 @@ TEST(ClusterVerb, LabelledImagesGuideTheClusters) {
     EXPECT_TRUE(row.fields[6] == "0" || row.fields[6] == "1");
   }
 
+  // A trained run's folder keeps its model.
+  create_folders(folder / "run/model");
+  write_file_atomically(folder / "run/model/model.json", "{}");
+  command.back() = folder / "run";
+  EXPECT_THAT(run_protogcd(command).errors, HasSubstr("trained run"));
+
   command.resize(command.size() - 2);
   command.push_back("--no-labels");
   const auto plain = run_protogcd(command);

@@ -10,10 +10,12 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/npy.h"
+#include "protogcd/data/cifar.h"
 #include "protogcd/gcd/attention_maps.h"
 #include "protogcd/gcd/evaluation.h"
 #include "protogcd/image/decode.h"
 #include "protogcd/image/encode.h"
+#include "tests/data/layouts.h"
 #include "tests/gcd/run_helpers.h"
 
 namespace protogcd::testing {
@@ -21,6 +23,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class AnalysisRun : public ::testing::Test {
  protected:
@@ -84,6 +87,10 @@ TEST_F(AnalysisRun, EvaluateTellsClusterMetricsConfidenceAndConfusion) {
   EXPECT_EQ(total, 66);
   EXPECT_NEAR(100 * right / total, json.at("all").get<double>(), 1e-9);
   EXPECT_EQ(evaluate({"--out", work->folder / "ev"}).exit_code, 2) << "overwrote tables";
+  create_folders(work->folder / "mine");
+  write_file_atomically(work->folder / "mine/corruptions.csv", "mine");
+  EXPECT_EQ(evaluate({"--out", work->folder / "mine"}).exit_code, 2);
+  EXPECT_EQ(work->read("mine/corruptions.csv"), "mine");
 
   const auto plain = json_of(evaluate({"--json"}));
   EXPECT_EQ(plain.at("all"), json.at("all"));
@@ -107,6 +114,10 @@ TEST_F(AnalysisRun, CorruptionsAreEvaluatedPerSeverity) {
   EXPECT_EQ(ask("c2").at("corruption"), json) << "the same seed, the same corruptions";
   EXPECT_EQ(CsvTable::read(work->folder / "c1/corruptions.csv").rows().size(), 1u + 4 + 2);
   EXPECT_THAT(work->read("c1/corruptions.md"), AllOf(HasSubstr("| fog |"), HasSubstr("| 5 |")));
+  // Severities in any order give the same table.
+  json_of(evaluate({"--corruptions", "fog,gaussian_noise", "--severities", "5,1", "--out",
+                    work->folder / "c3", "--json"}));
+  EXPECT_EQ(work->read("c3/corruptions.md"), work->read("c1/corruptions.md"));
 
   EXPECT_THAT(evaluate({"--corruptions", "frog"}).errors, HasSubstr("frog"));
   EXPECT_THAT(evaluate({"--corruptions", "fog", "--severities", "6"}).errors, HasSubstr("'6'"));
@@ -163,8 +174,56 @@ TEST_F(AnalysisRun, RetrieveFindsTheExtremesOfEveryClass) {
                                       work->folder / "ex2", "--json"}))
                 .at("out"),
             (work->folder / "ex2").string());
-  EXPECT_TRUE(std::filesystem::exists(work->folder / "ex2/predictions.csv"));
+  EXPECT_TRUE(std::filesystem::exists(work->folder / "ex2/examples-predictions.csv"));
   EXPECT_EQ(call("retrieve", {"--out", work->folder / "ex"}).exit_code, 2) << "overwrote";
+}
+
+TEST_F(AnalysisRun, CifarCFilesAndRecordsAreRead) {
+  const auto root = work->folder / "cifar";
+  make_cifar10_binary(root);
+  // CIFAR-C files with the clean test images in every severity: the clean accuracy comes back.
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int64_t> labels;
+  const auto test = open_cifar_test(root, CifarKind::kCifar10).test.front();
+  for (int severity = 0; severity < 5; ++severity) {
+    for (std::size_t i = 0; i < test->count; ++i) {
+      const Image image = test->load(i);
+      pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
+      labels.push_back(test->labels[i]);
+    }
+  }
+  const std::int64_t rows = std::ssize(labels);
+  write_npy(root / "fog.npy",
+            {"", ElementType::kUint8, {rows, 32, 32, 3}, std::as_bytes(std::span(pixels))});
+  write_npy(root / "labels.npy",
+            {"", ElementType::kInt64, {rows}, std::as_bytes(std::span(labels))});
+  const auto json = json_of(
+      call("evaluate", {"--dataset", "cifar10", "--root", root.string(), "--corruptions", "fog",
+                        "--severities", "1,3", "--cifar-c", root.string(), "--json"}));
+  const auto& cells = json.at("corruption").at("corruptions").at("fog");
+  EXPECT_EQ(cells.size(), 2u);
+  for (const char* severity : {"1", "3"})
+    EXPECT_EQ(cells.at(severity), json.at("corruption").at("clean"));
+
+  // Records have thumbnails: no tile is grey.
+  const auto shown = call("retrieve", {"--images", "cifar10:" + root.string(), "--top", "1",
+                                       "--out", work->folder / "records"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.errors;
+  EXPECT_THAT(shown.errors, Not(HasSubstr("#")));
+}
+
+TEST_F(AnalysisRun, FeaturesThatAreNotNumbersAreAnErrorEverywhere) {
+  Logger log(LogLevel::kError);
+  const Context context{.device = "cpu", .log = log};
+  Model model = load_model(work->folder / "run", {}, context);
+  model.set_prototypes(at::full({16, 64}, std::nan("")));
+  model.save(work->folder / "broken");
+  const auto predicted = run_protogcd({"predict", "--model", work->folder / "broken", "--images",
+                                       work->folder / "demo/outliers", "--out",
+                                       work->folder / "nan.csv", "--device", "cpu"});
+  EXPECT_EQ(predicted.exit_code, 5);
+  EXPECT_THAT(predicted.errors, HasSubstr("not numbers"));
+  EXPECT_FALSE(std::filesystem::exists(work->folder / "nan.csv"));
 }
 
 TEST_F(AnalysisRun, AttentionShowsEveryHeadBeforeAndAfter) {

@@ -134,6 +134,14 @@ TEST_F(OutlierRun, BadInputIsNamed) {
                   .errors,
               HasSubstr("two sets are called 'outliers'"));
   EXPECT_THAT(ood({"--id", known, "--calibrate"}).errors, HasSubstr("one --score"));
+  const auto before = work->read("run/model/model.json");
+  EXPECT_THAT(ood({"--id", known, "--calibrate", "--outliers", known}).errors,
+              HasSubstr("one --score"));
+  EXPECT_THAT(ood({"--id", known, "--calibrate", "--score", "all"}).errors,
+              HasSubstr("one --score"));
+  EXPECT_EQ(work->read("run/model/model.json"), before);
+  EXPECT_THAT(ood({"--id", known, "--outliers", "cifar10:/no/a=b/c"}).errors,
+              HasSubstr("/no/a=b/c"));
   EXPECT_THAT(ood({"--id", known, "--outliers", known, "--score", "msq"}).errors,
               HasSubstr("did you mean 'msp'"));
 }

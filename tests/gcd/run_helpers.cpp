@@ -52,6 +52,7 @@ std::vector<std::string> TinyRun::command(const std::string& verb, const std::st
                                     "float32",
                                     "--device",
                                     "cpu",
+                                    "--report=false",
                                     "--json",
                                     "--out",
                                     folder / name};

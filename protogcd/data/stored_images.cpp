@@ -1,0 +1,37 @@
+#include "protogcd/data/stored_images.h"
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/data/cifar.h"
+
+namespace protogcd {
+
+std::shared_ptr<const RecordFile> StoredImages::container(const std::filesystem::path& file) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = containers_.find(file); found != containers_.end()) return found->second;
+  containers_[file] = nullptr;
+  for (const CifarKind kind : {CifarKind::kCifar10, CifarKind::kCifar100}) {
+    try {
+      CifarFiles files = open_cifar(file.parent_path(), kind);
+      files.train.insert(files.train.end(), files.test.begin(), files.test.end());
+      for (const auto& one : files.train) containers_[one->path.lexically_normal()] = one;
+    } catch (const Error&) {  // not a folder of this kind
+    }
+  }
+  return containers_[file];
+}
+
+ImageOrBad StoredImages::read(const std::filesystem::path& path, const DecodeOptions& options) {
+  const std::string text = path.lexically_normal().string();
+  const std::size_t mark = text.rfind('#');
+  std::error_code ignored;
+  if (mark == std::string::npos || std::filesystem::exists(path, ignored))
+    return read_image(path, options);
+  const auto record = parse_unsigned(std::string_view(text).substr(mark + 1));
+  const auto file = container(text.substr(0, mark));
+  if (!file || !record || *record >= file->count)
+    return BadImage{"no such record, or a container that only its dataset can open"};
+  return file->load(*record);
+}
+
+}  // namespace protogcd

@@ -1,0 +1,14 @@
+// One self-contained HTML file of a run: what was found, to look at and to correct.
+#pragma once
+
+#include <filesystem>
+
+#include "protogcd/core/context.h"
+
+namespace protogcd {
+
+/// Writes the page of a finished run. It appears when complete.
+void write_report(const std::filesystem::path& run, const std::filesystem::path& out,
+                  const Context& context);
+
+}  // namespace protogcd

@@ -1,0 +1,27 @@
+// Thumbnails of many images on a few JPEG sheets: far smaller than a file each.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "protogcd/core/context.h"
+
+namespace protogcd {
+
+struct Sprites {
+  int tile = 64;     ///< pixels along a side
+  int columns = 32;  ///< tiles a row of a sheet
+  std::size_t per_sheet = 1024;
+  std::vector<std::string> sheets;   ///< JPEG files, in memory
+  std::vector<std::int32_t> places;  ///< of each file of the list: which tile; -1: none
+};
+
+/// The middle of every image that can be read. Tiles are smaller where there are many, so that ten
+/// thousand images stay below ten megabytes; beyond kMostThumbnails the rest has none.
+Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Context& context);
+
+constexpr std::size_t kMostThumbnails = 12000;
+
+}  // namespace protogcd

@@ -1,0 +1,95 @@
+// What the program writes into the page (report/page.cpp). Columns of images are arrays of equal length.
+
+export interface ClassInfo {
+  name: string;
+  is_new: boolean;
+  images: number;
+  confidence: number;
+  truth: string; // what most of its images really are; '' where unknown
+  truth_share: number;
+  compactness: number | null;
+  nearest: { class: number; cosine: number }[];
+}
+
+export interface Images {
+  path: string[];
+  class: number[];
+  confidence: number[];
+  typicality: number[];
+  outlier_score: number[];
+  is_outlier: boolean[];
+  truth: number[]; // into `truths`; -1: unknown
+  thumbnail: number[]; // place in the sprites; -1: none
+}
+
+export interface Sprites {
+  tile: number;
+  columns: number;
+  per_sheet: number;
+  sheets: string[]; // data URLs
+}
+
+export interface FeatureMap {
+  rows: number[]; // which images
+  before: number[] | null; // x, y, x, y, ...
+  after: number[];
+  prototypes: number[]; // x, y of every class, in `after`
+}
+
+export interface Estimate {
+  k: number;
+  low: number;
+  high: number;
+  words: string;
+  curve: { k: number; score: number }[];
+}
+
+export interface Epoch {
+  epoch: number;
+  loss: Record<string, number>;
+  all: number | null;
+  old: number | null;
+  new: number | null;
+}
+
+export interface Confusion {
+  classes: string[];
+  clusters: number[];
+  counts: number[][];
+}
+
+export interface Report {
+  title: string;
+  version: string;
+  summary: {
+    labelled: number;
+    unlabelled: number;
+    test: number;
+    skipped: number;
+    k: number;
+    k_old: number;
+    k_new: number;
+    outliers: number;
+    all: number | null;
+    old: number | null;
+    new: number | null;
+    seconds: number;
+    epochs: number;
+    device: string;
+  };
+  estimate: Estimate | null;
+  classes: ClassInfo[];
+  truths: string[];
+  images: Images;
+  sprites: Sprites;
+  map: FeatureMap | null;
+  epochs: Epoch[];
+  confusion: Confusion | null;
+  skipped: { path: string; reason: string }[];
+  config: string;
+}
+
+export function readReport(): Report {
+  const text = document.getElementById('data')?.textContent ?? '';
+  return JSON.parse(text) as Report;
+}
