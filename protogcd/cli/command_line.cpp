@@ -31,7 +31,8 @@ std::string option_help(const Option& option) {
 }
 
 /// Declares one option to CLI11. Values are only collected here; checking them is the table's work.
-CLI::Option* add_to_parser(CLI::App& app, const Option& option) {
+/// A list takes several values after one flag, unless `one_value_each`: then it repeats its flag.
+CLI::Option* add_to_parser(CLI::App& app, const Option& option, bool one_value_each) {
   const std::string help = option_help(option);
   if (option.is_switch()) return app.add_flag(option.flag(), help);
   const auto accept = [](const CLI::results_t&) { return true; };
@@ -39,7 +40,7 @@ CLI::Option* add_to_parser(CLI::App& app, const Option& option) {
   CLI::Option* parsed = app.add_option(name, accept, help);
   parsed->type_name(option.value_name());
   parsed->expected(1, option.is_list() ? CLI::detail::expected_max_vector_size : 1);
-  parsed->allow_extra_args(option.is_list());  // several values after one flag
+  parsed->allow_extra_args(option.is_list() && !one_value_each);
   return parsed->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
@@ -225,8 +226,10 @@ void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& arg
   app.allow_extras();
   app.footer("Example:\n  " + verb.example);
   std::vector<std::pair<Option*, CLI::Option*>> parsed;
+  // A list would take an argument without a flag for one more of its values.
+  const bool has_positional = std::ranges::any_of(declared.table.options(), &Option::is_positional);
   for (auto& option : declared.table.options()) {
-    parsed.emplace_back(&option, add_to_parser(app, option));
+    parsed.emplace_back(&option, add_to_parser(app, option, has_positional));
   }
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

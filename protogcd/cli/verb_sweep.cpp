@@ -36,6 +36,9 @@ class StepVerb {
                       .overwrites = takes("overwrite") && !takes("resume"),
                       .takes_model = takes("model"),
                       .shared_keys = {}};
+    const Option* out = declared.table.find("out");
+    if (out != nullptr && !out->is_positional() && !traits.resumes)  // "FILE.png" ends in .png
+      traits.out_ending = std::filesystem::path(out->value_name()).extension().string();
     DataOptions data;
     OptionTable shared;
     declare_data_options(shared, data);
@@ -191,7 +194,7 @@ void report_failures(const SweepResults& results) {
   throw Error(known ? static_cast<ErrorKind>(first->exit_code) : ErrorKind::kInternal,
               fmt::format("{} of {} cells failed, the first: {}: {}", failed,
                           results.results.size(), results.describe(cell), first->problem),
-              "the same command tries them again");
+              first->hint);
 }
 
 void sweep(const SweepVerbOptions& options, Session& session) {

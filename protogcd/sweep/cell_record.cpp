@@ -61,19 +61,38 @@ std::size_t CellRecord::next_step() const {
   return step;
 }
 
-std::string CellRecord::change() const {
+std::optional<CellChange> CellRecord::change() const {
   for (std::size_t step = 0; step < cell_.steps.size(); ++step) {
     const auto path = file(step, ".command.json");
     if (!std::filesystem::exists(path)) continue;
     const auto words = read_json(path).value("words", std::vector<std::string>());
     const std::string text = difference(words, cell_.steps[step].words);
-    if (!text.empty()) return text;
+    if (!text.empty()) return CellChange{step, text};
   }
-  return "";
+  return std::nullopt;
 }
 
-void CellRecord::forget() const {
-  remove_folder(folder_);
+void CellRecord::forget_from(std::size_t first) const {
+  if (first == 0) {  // moved first: a cell that is half removed would be taken for one begun anew
+    std::filesystem::path old = folder_;
+    old += ".old";
+    remove_folder(old);
+    std::filesystem::rename(folder_, old);
+    return remove_folder(old);
+  }
+  // The last step first, and the command that tells of the change last: killed in between, the
+  // cell is still one that changed.
+  const auto writes_run = [](const CellStep& step) { return step.traits.resumes; };
+  const auto run_step = std::ranges::find_if(cell_.steps, writes_run) - cell_.steps.begin();
+  for (std::size_t step = cell_.steps.size(); step-- > first;) {
+    const CellStep& forgotten = cell_.steps[step];
+    std::filesystem::remove(result(step));
+    std::filesystem::remove(output(step));
+    std::filesystem::remove(log(step));
+    if (forgotten.traits.out_ending) remove_folder(own_output(forgotten, folder_));
+    if (step == static_cast<std::size_t>(run_step)) remove_folder(folder_ / "run");
+    std::filesystem::remove(file(step, ".command.json"));
+  }
 }
 
 void CellRecord::begin(std::size_t step) const {
@@ -115,7 +134,11 @@ double CellRecord::number(const SweepColumn& column, const std::string& pointer)
     // The same as no number.
   }
   throw DataError(
-      fmt::format("column '{}': {} has no number at {}", column.name, path.string(), pointer));
+      fmt::format("column '{}': step '{}' printed no number at {} (see {})", column.name,
+                  cell_.steps[column.step].name, pointer, path.string()),
+      fmt::format("every step is finished and none is run again: correct the pointer of column "
+                  "'{}', and the same command takes the numbers",
+                  column.name));
 }
 
 }  // namespace protogcd

@@ -5,6 +5,7 @@
 //   <step>.json            what the step printed; there once it is finished
 //   <step>.command.json    its words and how long it took
 //   <step>.log             its messages
+//   <step>, <step>.csv...  its --out, where it writes something else than a run
 #pragma once
 
 #include <filesystem>
@@ -15,6 +16,11 @@
 #include "protogcd/sweep/cells.h"
 
 namespace protogcd {
+
+struct CellChange {
+  std::size_t step = 0;
+  std::string text;  ///< "now '--epochs 6', begun with '--epochs 5'"
+};
 
 class CellRecord {
  public:
@@ -27,11 +33,10 @@ class CellRecord {
 
   /// The first step that is not finished; the number of steps if all are.
   std::size_t next_step() const;
-  /// What differs between the options that a step was begun with and those of now; empty if
-  /// nothing does.
-  std::string change() const;
-  /// Removes all that the cell has.
-  void forget() const;
+  /// What differs between the options that the first such step was begun with and those of now.
+  std::optional<CellChange> change() const;
+  /// Removes what a step and those after it have left; the run too, unless a step before wrote it.
+  void forget_from(std::size_t first) const;
 
   void begin(std::size_t step) const;
   /// Adds to the time that a step has taken: one that is stopped and gone on with has several
@@ -42,7 +47,7 @@ class CellRecord {
   /// Of all steps so far.
   double seconds() const;
 
-  /// The number at a JSON pointer of a finished step's answer; NaN for null. DataError names file
+  /// The number at a JSON pointer of a finished step's answer; NaN for null. DataError names step
   /// and pointer if there is none.
   double number(const SweepColumn& column, const std::string& pointer) const;
 

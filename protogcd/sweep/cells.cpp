@@ -10,6 +10,8 @@
 namespace protogcd {
 namespace {
 
+constexpr std::string_view kCellFolder = "{cell}";
+
 using Variables = std::map<std::string, std::string>;
 
 /// Text with {names} replaced by their values.
@@ -109,7 +111,7 @@ Cell cell_at(const SweepFile& file, const std::vector<std::size_t>& at, std::uin
   }
   cell.slug += fmt::format("seed-{}", seed);
   variables["seed"] = fmt::format("{}", seed);
-  variables["cell"] = cell_folder(out, cell).string();
+  variables["cell"] = kCellFolder;  // filled in by command_of
   const std::vector<Setting> first = settings_at(file, at);
   for (std::size_t i = 0; i < file.steps.size(); ++i) {
     const SweepStep& step = file.steps[i];
@@ -120,6 +122,7 @@ Cell cell_at(const SweepFile& file, const std::vector<std::size_t>& at, std::uin
     planned.words.insert(planned.words.end(), {"--seed", fmt::format("{}", seed)});
     cell.steps.push_back(std::move(planned));
   }
+  variables["cell"] = cell_folder(out, cell).string();
   for (const SweepColumn& column : file.columns) {
     cell.pointers.push_back(filled_in(column.pointer, variables,
                                       fmt::format("{}: column '{}'", file.name, column.name)));
@@ -149,11 +152,22 @@ std::filesystem::path cell_folder(const std::filesystem::path& out, const Cell& 
   return out / "cells" / cell.slug;
 }
 
+std::filesystem::path own_output(const CellStep& step, const std::filesystem::path& cell_folder) {
+  return cell_folder / (step.name + *step.traits.out_ending);
+}
+
 std::vector<std::string> command_of(const CellStep& step, const std::filesystem::path& cell_folder,
                                     std::size_t threads) {
   std::vector<std::string> words = step.words;
+  const std::string folder = cell_folder.string();
+  for (std::string& word : words) {
+    for (std::size_t at = 0; (at = word.find(kCellFolder, at)) != word.npos; at += folder.size())
+      word.replace(at, kCellFolder.size(), folder);
+  }
   const std::string run = (cell_folder / "run").string();
   if (step.traits.takes_model) words.insert(words.end(), {"--model", run});
+  if (step.traits.out_ending)
+    words.insert(words.end(), {"--out", own_output(step, cell_folder).string()});
   if (step.traits.overwrites) words.push_back("--overwrite");
   if (step.traits.resumes) {
     words.insert(words.end(), {"--out", run});

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct VerbTraits {
   bool resumes = false;     ///< writes a run into --out, and goes on with it with --resume
   bool overwrites = false;  ///< takes --overwrite, and has no run to go on with
   bool takes_model = false;
+  /// Has an --out that is no run: the ending of its name, empty for a folder.
+  std::optional<std::string> out_ending = std::nullopt;
   /// Options that say where the data is and how to compute: a later step takes them from the first.
   std::set<std::string> shared_keys;
 };
@@ -24,8 +27,8 @@ struct VerbTraits {
 struct CellStep {
   std::string name;
   VerbTraits traits;
-  /// Verb and flags, without what says where and how fast it runs (--out, --model, --threads): a
-  /// cell stays the same when its folder is moved.
+  /// Verb and flags, without what says where and how fast it runs (--out, --model, --threads), and
+  /// with {cell} for its folder: a cell stays the same when that is moved or spelled otherwise.
   std::vector<std::string> words;
 };
 
@@ -45,6 +48,9 @@ std::vector<Cell> plan_cells(const SweepFile& file, const std::filesystem::path&
 
 /// The folder of a cell and of its run.
 std::filesystem::path cell_folder(const std::filesystem::path& out, const Cell& cell);
+
+/// Where a step with an out_ending writes: in the cell's folder, by the step's name.
+std::filesystem::path own_output(const CellStep& step, const std::filesystem::path& cell_folder);
 
 /// The whole command of a step, without the program's name.
 std::vector<std::string> command_of(const CellStep& step, const std::filesystem::path& cell_folder,

@@ -16,6 +16,7 @@ struct CellResult {
   std::vector<double> values;  ///< for each column; NaN where there is none
   double seconds = 0;
   std::string problem;  ///< why it failed
+  std::string hint;     ///< what can be done about it
   int exit_code = 0;
 };
 

@@ -22,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kTriedAgain = "the same command tries them again";
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -29,9 +31,9 @@ double seconds_since(Clock::time_point start) {
 /// The sweep's folder, held by one process.
 class SweepFolder {
  public:
-  SweepFolder(const fs::path& path, const std::string& sweep_file) {
-    const fs::path copy = path / "sweep.toml", lock = path / ".lock";
-    if (fs::exists(path) && !fs::exists(copy) && !fs::exists(lock) && !fs::is_empty(path)) {
+  explicit SweepFolder(const fs::path& path) : copy_(path / "sweep.toml") {
+    const fs::path lock = path / ".sweep-lock";  // a run has a .lock
+    if (fs::exists(path) && !fs::exists(copy_) && !fs::exists(lock) && !fs::is_empty(path)) {
       throw UsageError(fmt::format("--out: '{}' holds something else than a sweep", path.string()),
                        "choose a new folder, or that of a sweep to go on with it");
     }
@@ -41,13 +43,17 @@ class SweepFolder {
       if (lock_ >= 0) ::close(lock_);
       throw FileError(fmt::format("{}: another sweep is working in it", path.string()));
     }
-    write_file_atomically(copy, read_text_file(sweep_file));
   }
   ~SweepFolder() { ::close(lock_); }
   SweepFolder(const SweepFolder&) = delete;
   SweepFolder& operator=(const SweepFolder&) = delete;
 
+  void keep_copy(const std::string& sweep_file) const {
+    write_file_atomically(copy_, read_text_file(sweep_file));
+  }
+
  private:
+  fs::path copy_;
   int lock_ = -1;
 };
 
@@ -75,11 +81,12 @@ class Runner {
         cells_(cells),
         options_(options),
         context_(context),
-        folder_(options.out, file.name),
+        folder_(options.out),
         results_{.file = &file, .cells = &cells, .results = {}} {
     results_.results.resize(cells.size());
     for (const Cell& cell : cells) records_.emplace_back(cell_folder(options.out, cell), cell);
     refuse_or_restart_changed();
+    folder_.keep_copy(file.name);  // not that of a sweep that was refused
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (records_[i].next_step() == cells[i].steps.size()) take_numbers(i);
     }
@@ -118,14 +125,14 @@ class Runner {
  private:
   void refuse_or_restart_changed() {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const std::string change = records_[i].change();
-      if (change.empty()) continue;
+      const auto change = records_[i].change();
+      if (!change) continue;
       if (!options_.restart_changed) {
         throw UsageError(fmt::format("{}: other options than the cell was begun with: {}",
-                                     records_[i].folder().string(), change),
+                                     records_[i].folder().string(), change->text),
                          "--restart-changed runs such cells again; or choose another --out");
       }
-      records_[i].forget();
+      records_[i].forget_from(change->step);
     }
   }
 
@@ -164,12 +171,13 @@ class Runner {
       if (stopping) return;  // it goes on another time
       return fail(ended.cell, exit_code,
                   fmt::format("{} (see {})", last_error(record.log(ended.step)),
-                              record.log(ended.step).string()));
+                              record.log(ended.step).string()),
+                  kTriedAgain);
     }
     try {
       record.finish(ended.step);
     } catch (const Error& error) {
-      return fail(ended.cell, error.exit_code(), error.what());
+      return fail(ended.cell, error.exit_code(), error.what(), kTriedAgain);
     }
     const std::size_t step = record.next_step();
     if (step < cells_[ended.cell].steps.size()) {
@@ -185,11 +193,12 @@ class Runner {
     write_tables();
   }
 
-  void fail(std::size_t cell, int exit_code, const std::string& problem) {
+  void fail(std::size_t cell, int exit_code, const std::string& problem, const std::string& hint) {
     CellResult& result = results_.results[cell];
     result.state = CellState::kFailed;
     result.exit_code = exit_code;
     result.problem = problem;
+    result.hint = hint;
     context_.log.warning(fmt::format("{} failed: {}", results_.describe(cells_[cell]), problem));
     write_tables();
   }
@@ -204,7 +213,7 @@ class Runner {
       result.seconds = records_[cell].seconds();
       result.state = CellState::kFinished;
     } catch (const Error& error) {
-      fail(cell, error.exit_code(), error.what());
+      fail(cell, error.exit_code(), error.what(), error.hint());
     }
   }
 

@@ -169,12 +169,19 @@ class SweepParser {
       step.name = text_or(*then, "name", step.verb);
       if (const toml::table* options = optional_table(*then, "options"))
         step.settings = settings(*options);
-      if (position_of(file_.steps, step.name, &SweepStep::name))
-        fail(*then, fmt::format("[[then]]: '{}' is there twice; give one a name", step.name));
+      const auto slug_of = [](const SweepStep& one) { return label_slug(one.name); };
+      if (const auto same = position_of(file_.steps, slug_of(step), slug_of)) {
+        const std::string& other = file_.steps[*same].name;
+        fail(*then, other == step.name
+                        ? fmt::format("[[then]]: '{}' is there twice; give one a name", other)
+                        : fmt::format("[[then]]: '{}' and '{}' would have the same files; names "
+                                      "must differ in letters or digits",
+                                      other, step.name));
+      }
       file_.steps.push_back(std::move(step));
     }
-    for (SweepStep& step : file_.steps) {  // a name is also that of files
-      if (label_slug(step.name).empty())
+    for (SweepStep& step : file_.steps) {  // a name is also that of files beside run/
+      if (const std::string slug = label_slug(step.name); slug.empty() || slug == "run")
         fail(table_, fmt::format("'{}' is no name for a step", step.name));
     }
   }

@@ -109,6 +109,27 @@ TEST(Cells, ACommandGoesOnWithTheRunThatIsThere) {
       ElementsAre("train", "--seed", "0", "--out", run, "--resume", "--threads", "2", "--json"));
 }
 
+TEST(Cells, TheCellsFolderIsFilledInWhenTheCommandIsMade) {
+  const auto cells = plan("[options]\ncurve = \"{cell}/curve.csv\"");
+  EXPECT_THAT(cells[0].steps[0].words,
+              ElementsAre("train", "--curve", "{cell}/curve.csv", "--seed", "0"))
+      << "what is recorded does not depend on how --out is spelled";
+  EXPECT_THAT(command_of(cells[0].steps[0], "/there", 1),
+              ElementsAre("train", "--curve", "/there/curve.csv", "--seed", "0", "--out",
+                          "/there/run", "--threads", "1", "--json"));
+}
+
+TEST(Cells, AnOutputThatIsNoRunIsCalledAsItsStep) {
+  const auto output = [](const std::string& name, const std::string& ending) {
+    const CellStep step{.name = name, .traits = {.out_ending = ending}, .words = {name}};
+    return command_of(step, "cell", 1);
+  };
+  EXPECT_THAT(output("attention", ".png"),
+              ElementsAre("attention", "--out", "cell/attention.png", "--threads", "1", "--json"));
+  EXPECT_THAT(output("retrieve", ""),
+              ElementsAre("retrieve", "--out", "cell/retrieve", "--threads", "1", "--json"));
+}
+
 TEST(Cells, LabelsBecomeNamesOfFolders) {
   EXPECT_EQ(label_slug("CIFAR-100"), "CIFAR-100");
   EXPECT_EQ(label_slug("without L_sep / DAPL!"), "without-L-sep-DAPL");

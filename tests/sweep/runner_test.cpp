@@ -54,7 +54,7 @@ class Runner : public ::testing::Test {
 
   SweepResults run(bool restart_changed = false, const InterruptGuard* interrupt = nullptr) {
     file_ = read_sweep(folder_ / "s.toml");
-    cells_ = plan_cells(file_, folder_ / "out", [](const SweepStep& step) {
+    cells_ = plan_cells(file_, out_, [](const SweepStep& step) {
       const bool trains = step.verb == "train";
       return VerbTraits{
           .resumes = trains, .overwrites = false, .takes_model = !trains, .shared_keys = {}};
@@ -62,7 +62,7 @@ class Runner : public ::testing::Test {
     Context context{.log = log_, .interrupt = interrupt};
     return run_sweep(file_, cells_,
                      {.program = folder_ / "program",
-                      .out = folder_ / "out",
+                      .out = out_,
                       .jobs = 2,
                       .threads = 1,
                       .restart_changed = restart_changed},
@@ -77,6 +77,7 @@ class Runner : public ::testing::Test {
   }
 
   testing::TemporaryFolder folder_;
+  std::filesystem::path out_ = folder_ / "out";
   Logger log_{LogLevel::kSilent};
   SweepFile file_;
   std::vector<Cell> cells_;
@@ -103,6 +104,15 @@ TEST_F(Runner, NewPointsAndSeedsAreAddedToWhatIsThere) {
   EXPECT_EQ(calls().size(), 4u);
 }
 
+TEST_F(Runner, TheFolderMayBeSpelledOtherwise) {
+  write("[options]\ncurve = \"{cell}/curve.csv\"", "1");
+  run();
+  EXPECT_THAT(calls().back(), HasSubstr("--curve " + (out_ / "cells/1_seed-0/curve.csv").string()));
+  out_ = folder_ / "./out";
+  EXPECT_EQ(run().count(CellState::kFinished), 1u);
+  EXPECT_EQ(calls().size(), 1u);
+}
+
 TEST_F(Runner, AFailedCellDoesNotStopTheOthersAndIsTriedAgain) {
   write_file_atomically(folder_ / "broken", "");
   write("", "3, 1, 2");
@@ -111,6 +121,7 @@ TEST_F(Runner, AFailedCellDoesNotStopTheOthersAndIsTriedAgain) {
   EXPECT_EQ(results.results[0].state, CellState::kFailed);
   EXPECT_EQ(results.results[0].exit_code, 4);
   EXPECT_THAT(results.results[0].problem, AllOf(HasSubstr("no such data"), HasSubstr("train.log")));
+  EXPECT_EQ(results.results[0].hint, "the same command tries them again");
   EXPECT_THAT(read_text_file(folder_ / "out/table.md"), HasSubstr("| 3   | failed |"));
   std::filesystem::remove(folder_ / "broken");
   EXPECT_EQ(run().count(CellState::kFinished), 3u);
@@ -144,10 +155,55 @@ TEST_F(Runner, ACellThatWasBegunWithOtherOptionsIsAnErrorThatNamesIt) {
   EXPECT_EQ(calls().size(), 4u);
 }
 
+TEST_F(Runner, AChangedLaterStepRunsAgainWithTheRunThatIsThere) {
+  const auto write_with_dtypes = [&](const std::string& first, const std::string& second) {
+    write("[[then]]\nverb = \"evaluate\"\noptions = { dtype = \"" + first +
+              "\" }\n[[then]]\nname = \"again\"\nverb = \"evaluate\"\noptions = { dtype = \"" +
+              second + "\" }",
+          "1");
+  };
+  write_with_dtypes("a", "a");
+  run();
+  ASSERT_EQ(calls().size(), 3u);
+  write_file_atomically(folder_ / "out/cells/1_seed-0/run/model", "trained");
+  write_with_dtypes("a", "b");
+  EXPECT_EQ(run(true).count(CellState::kFinished), 1u);
+  ASSERT_EQ(calls().size(), 4u) << "only the last step changed";
+  EXPECT_THAT(calls().back(), HasSubstr("evaluate --dtype b"));
+  write_with_dtypes("c", "b");
+  EXPECT_EQ(run(true).count(CellState::kFinished), 1u);
+  ASSERT_EQ(calls().size(), 6u) << "the steps after the changed one follow";
+  EXPECT_THAT(calls()[4], HasSubstr("evaluate --dtype c"));
+  EXPECT_EQ(read_text_file(folder_ / "out/cells/1_seed-0/run/model"), "trained");
+}
+
+TEST_F(Runner, AChangedFirstStepBeginsTheCellAnew) {
+  write("[[then]]\nverb = \"evaluate\"", "1");
+  run();
+  write_file_atomically(folder_ / "out/cells/1_seed-0/run/model", "trained");
+  write("[options]\nepochs = 6\n[[then]]\nverb = \"evaluate\"", "1");
+  EXPECT_EQ(run(true).count(CellState::kFinished), 1u);
+  EXPECT_EQ(calls().size(), 4u);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/cells/1_seed-0/run/model"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/cells/1_seed-0.old"));
+}
+
+TEST_F(Runner, ARefusedSweepLeavesTheCopyOfItsFile) {
+  write("[options]\nepochs = 5", "1");
+  run();
+  const std::string copy = read_text_file(folder_ / "out/sweep.toml");
+  write("[options]\nepochs = 6", "1");
+  EXPECT_THROW(run(), UsageError);
+  EXPECT_EQ(read_text_file(folder_ / "out/sweep.toml"), copy);
+  run(true);
+  EXPECT_THAT(read_text_file(folder_ / "out/sweep.toml"), HasSubstr("epochs = 6"));
+}
+
 TEST_F(Runner, ANumberThatWasNotPrintedFailsTheCellByName) {
   write("[[column]]\nname = \"Old\"\npointer = \"/old\"", "1");
-  EXPECT_THAT(run().results[0].problem,
-              AllOf(HasSubstr("column 'Old'"), HasSubstr("no number at /old")));
+  EXPECT_THAT(run().results[0].problem, AllOf(HasSubstr("column 'Old'"),
+                                              HasSubstr("step 'train' printed no number at /old")));
+  EXPECT_THAT(run().results[0].hint, HasSubstr("correct the pointer of column 'Old'"));
   write("[[column]]\nname = \"Old\"\npointer = \"/all/~7\"", "1");
   EXPECT_THAT(run().results[0].problem, HasSubstr("no number at /all/~7"));
 }
@@ -158,6 +214,15 @@ TEST_F(Runner, AFolderOfSomethingElseIsRefused) {
   write_file_atomically(folder_ / "out/thesis.txt", "");
   EXPECT_THAT(message_of<UsageError>([&] { run(); }), HasSubstr("something else than a sweep"));
   EXPECT_TRUE(calls().empty());
+}
+
+TEST_F(Runner, TheFolderOfARunIsNoSweep) {
+  write("", "1");
+  std::filesystem::create_directory(folder_ / "out");
+  for (const char* name : {"out/.lock", "out/config.toml"})
+    write_file_atomically(folder_ / name, "");
+  EXPECT_THAT(message_of<UsageError>([&] { run(); }), HasSubstr("something else than a sweep"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/sweep.toml"));
 }
 
 TEST_F(Runner, AnInterruptStopsTheCellsAndTheSweepGoesOnLater) {

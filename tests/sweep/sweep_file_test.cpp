@@ -105,6 +105,15 @@ TEST(SweepFile, NamesFileLineAndKeyOfWhatIsWrong) {
   EXPECT_THAT(message_of<ConfigError>([] { parse("title = \"x\""); }), HasSubstr("no [[column]]"));
 }
 
+TEST(SweepFile, RefusesStepsThatWouldShareFiles) {
+  const std::string evaluate = "[[then]]\nverb = \"evaluate\"\n";
+  EXPECT_THAT(problem(evaluate + evaluate),
+              HasSubstr("s.toml:3: [[then]]: 'evaluate' is there twice"));
+  EXPECT_THAT(problem(evaluate + "name = \"far sets\"\n" + evaluate + "name = \"far-sets\""),
+              HasSubstr("s.toml:4: [[then]]: 'far sets' and 'far-sets' would have the same files"));
+  EXPECT_THAT(problem(evaluate + "name = \"run\""), HasSubstr("'run' is no name for a step"));
+}
+
 TEST(SweepFile, RefusesAxesWithoutMeaning) {
   EXPECT_THAT(problem("[[axis]]\noption = \"a\"\nvalues = []"),
               HasSubstr("axis 'a' has no points"));

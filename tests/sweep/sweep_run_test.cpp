@@ -165,6 +165,41 @@ TEST(SweepVerb, DryRunPrintsCommandsThatWork) {
   EXPECT_FALSE(std::filesystem::exists(tiny.folder / "out"));
 }
 
+TEST(SweepVerb, StepsThatWriteFilesWriteThemIntoTheCell) {
+  const TinyRun tiny;
+  write_sweep(tiny,
+              "[[then]]\nverb = \"retrieve\"\noptions = { top = 1 }\n"
+              "[[then]]\nverb = \"attention\"\n"
+              "options = { images = \"{demo}/unlabelled\", limit = 1 }");
+  const auto result =
+      json_of(run_protogcd(sweep_command(tiny, "sweep", {"--set", "epochs=1", "--json"})));
+  const auto cell = tiny.folder / "sweep/cells/0.1_seed-0";
+  for (const char* name : {"retrieve/examples.csv", "attention.png", "evaluate/evaluation.json"})
+    EXPECT_TRUE(std::filesystem::exists(cell / name)) << name;
+  EXPECT_TRUE(result.at("cells")[1].at("finished"));
+}
+
+TEST(SweepVerb, APointerThatIsMissingIsNamedAndNoSecondTryPromised) {
+  const TinyRun tiny;
+  write_sweep(tiny, "[[column]]\nname = \"Lost\"\nstep = \"evaluate\"\npointer = \"/lost\"");
+  const auto result = run_protogcd(sweep_command(tiny, "sweep", {"--set", "epochs=1"}));
+  EXPECT_EQ(result.exit_code, 4) << result.errors;
+  EXPECT_THAT(result.errors,
+              AllOf(HasSubstr("column 'Lost': step 'evaluate' printed no number at /lost"),
+                    HasSubstr("correct the pointer of column 'Lost'"),
+                    ::testing::Not(HasSubstr("tries them again"))));
+}
+
+TEST(SweepVerb, AFlagThatMayBeRepeatedLeavesTheFileItsPlace) {
+  const TinyRun tiny;
+  write_sweep(tiny);
+  const auto dry =
+      run_protogcd({"sweep", "--set", "epochs=2", "--set", "batch_size=8",
+                    tiny.folder / "sweep.toml", "--out", tiny.folder / "out", "--dry-run"});
+  EXPECT_EQ(dry.exit_code, 0) << dry.errors;
+  EXPECT_THAT(dry.output, AllOf(HasSubstr("--epochs 2"), HasSubstr("--batch-size 8")));
+}
+
 TEST(OldClasses, AreRecordedSoThatEvaluateSeesTheSameSplit) {
   const TinyRun tiny;
   const auto trained =

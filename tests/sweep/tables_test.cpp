@@ -47,11 +47,13 @@ class Tables : public ::testing::Test {
       results_.results.push_back({.state = CellState::kFinished,
                                   .values = {all, all / 200},
                                   .seconds = 12.34,
-                                  .problem = {}});
+                                  .problem = {},
+                                  .hint = {}});
     }
   }
   void fail(std::size_t cell) {
-    results_.results[cell] = {.state = CellState::kFailed, .values = {}, .problem = "no | disk"};
+    results_.results[cell] = {
+        .state = CellState::kFailed, .values = {}, .problem = "no | disk", .hint = {}};
   }
 
   SweepFile file_ = parse_sweep(kText, "s.toml");
