@@ -104,7 +104,7 @@ struct RunStage {
 
 }  // namespace
 
-FourierPlan::FourierPlan(std::size_t size) : size_(size) {
+FourierPlan::FourierPlan(std::size_t size, VectorWidth width) : size_(size), width_(width) {
   for (std::size_t left = size, stride = 1; left > 1;) {
     const std::size_t radix = left % 4 == 0 ? 4 : left % 3 == 0 ? 3 : 2;
     if (left % radix != 0) throw InternalError("FourierPlan: not a product of twos and threes");

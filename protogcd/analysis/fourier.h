@@ -20,7 +20,7 @@ class FourierPlan {
   static constexpr std::size_t kLanes = 16;
 
   /// `size` must be a product of twos and threes.
-  explicit FourierPlan(std::size_t size);
+  explicit FourierPlan(std::size_t size, VectorWidth width = widest_vectors());
 
   std::size_t size() const { return size_; }
   /// X_k = sum_n x_n exp(-2 pi i n k / size). Works in both buffers; says which has the result.
@@ -34,8 +34,8 @@ class FourierPlan {
 
  private:
   std::size_t size_;
+  VectorWidth width_;
   std::vector<Stage> stages_;
-  VectorWidth width_ = widest_vectors();
 };
 
 /// The least product of twos and threes that is not below `size` and is even.

@@ -1,12 +1,12 @@
 #include "protogcd/analysis/map_quality.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <vector>
 
 #include "protogcd/analysis/nearest_neighbours.h"
 #include "protogcd/analysis/tsne_affinities.h"
+#include "protogcd/analysis/tsne_attraction.h"
 #include "protogcd/analysis/tsne_repulsion.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/random.h"
@@ -63,17 +63,7 @@ double map_divergence(std::span<const float> features, std::size_t dimension,
   }
   Repulsion repulsion;
   exact_repulsion(points, pool, repulsion);
-  double sum = 0;
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t e = affinities.starts[i]; e < affinities.starts[i + 1]; ++e) {
-      if (affinities.weights[e] <= 0) continue;
-      const std::size_t j = affinities.columns[e];
-      const double dx = points.x[i] - points.x[j], dy = points.y[i] - points.y[j];
-      sum += affinities.weights[e] *
-             std::log(affinities.weights[e] * (1 + dx * dx + dy * dy) * repulsion.normaliser);
-    }
-  }
-  return sum;
+  return divergence(affinities, points, repulsion.normaliser, pool);
 }
 
 }  // namespace protogcd

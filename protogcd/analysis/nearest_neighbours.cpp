@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "protogcd/analysis/vector_dispatch.h"
-
 namespace protogcd {
 namespace {
 
@@ -164,8 +162,12 @@ class Least {
 class Search {
  public:
   Search(const Columns& columns, std::size_t dimension, std::span<const std::uint32_t> queries,
-         Neighbours& result)
-      : columns_(columns), dimension_(dimension), queries_(queries), result_(result) {}
+         VectorWidth width, Neighbours& result)
+      : columns_(columns),
+        dimension_(dimension),
+        queries_(queries),
+        width_(width),
+        result_(result) {}
 
   /// Rows `first` and on of the queries, at most kQueries.
   void task(std::size_t first) const {
@@ -218,32 +220,32 @@ class Search {
   const Columns& columns_;
   const std::size_t dimension_;
   const std::span<const std::uint32_t> queries_;
+  const VectorWidth width_;
   Neighbours& result_;
-  const VectorWidth width_ = widest_vectors();
 };
 
 }  // namespace
 
 Neighbours nearest_neighbours(std::span<const float> features, std::size_t dimension,
                               std::size_t count, std::span<const std::uint32_t> queries,
-                              ThreadPool& pool) {
+                              ThreadPool& pool, VectorWidth width) {
   if (dimension == 0 || features.empty()) return {};
   const Columns columns(features, dimension, pool);
   Neighbours result{
       .count = std::min(count, columns.rows() - 1), .rows = {}, .squared_distances = {}};
   result.rows.resize(queries.size() * result.count);
   result.squared_distances.resize(queries.size() * result.count);
-  const Search search(columns, dimension, queries, result);
+  const Search search(columns, dimension, queries, width, result);
   pool.for_each((queries.size() + kQueries - 1) / kQueries,
                 [&](std::size_t task) { search.task(task * kQueries); });
   return result;
 }
 
 Neighbours nearest_neighbours(std::span<const float> features, std::size_t dimension,
-                              std::size_t count, ThreadPool& pool) {
+                              std::size_t count, ThreadPool& pool, VectorWidth width) {
   std::vector<std::uint32_t> all(dimension == 0 ? 0 : features.size() / dimension);
   std::iota(all.begin(), all.end(), 0U);
-  return nearest_neighbours(features, dimension, count, all, pool);
+  return nearest_neighbours(features, dimension, count, all, pool, width);
 }
 
 }  // namespace protogcd

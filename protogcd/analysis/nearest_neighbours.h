@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "protogcd/analysis/vector_dispatch.h"
 #include "protogcd/core/thread_pool.h"
 
 namespace protogcd {
@@ -20,10 +21,11 @@ struct Neighbours {
 
 /// The K nearest other rows of all rows of `features` [N, D], finite; K is lowered to N - 1.
 Neighbours nearest_neighbours(std::span<const float> features, std::size_t dimension,
-                              std::size_t count, ThreadPool& pool);
+                              std::size_t count, ThreadPool& pool,
+                              VectorWidth width = widest_vectors());
 /// Of the rows in `queries` alone.
 Neighbours nearest_neighbours(std::span<const float> features, std::size_t dimension,
                               std::size_t count, std::span<const std::uint32_t> queries,
-                              ThreadPool& pool);
+                              ThreadPool& pool, VectorWidth width = widest_vectors());
 
 }  // namespace protogcd

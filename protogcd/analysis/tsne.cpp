@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
 #include "protogcd/analysis/nearest_neighbours.h"
 #include "protogcd/analysis/principal_plane.h"
 #include "protogcd/analysis/tsne_affinities.h"
+#include "protogcd/analysis/tsne_attraction.h"
 #include "protogcd/analysis/tsne_repulsion.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/random.h"
@@ -68,47 +70,12 @@ MapPoints first_points(std::span<const float> features, std::size_t dimension, s
   return points;
 }
 
-}  // namespace
-
-/// sum_j p_ij q_ij (y_i - y_j) of rows begin to end.
-struct Attraction {
-  template <int kBytes>
-  PROTOGCD_INLINE_KERNEL void run(const Affinities* affinities, const MapPoints* points,
-                                  std::size_t begin, std::size_t end, float* out_x, float* out_y) {
-    using Floats = FloatVector<kBytes>;
-    using Type = typename Floats::Type;
-    const float *x = points->x.data(), *y = points->y.data();
-    for (std::size_t i = begin; i < end; ++i) {
-      Type sum_x = {}, sum_y = {};
-      for (std::size_t e = affinities->starts[i]; e < affinities->starts[i + 1];
-           e += Floats::kCount) {
-        const std::uint32_t* columns = affinities->columns.data() + e;
-        Type dx, dy;
-        for (int l = 0; l < Floats::kCount; ++l) dx[l] = x[columns[l]];
-        for (int l = 0; l < Floats::kCount; ++l) dy[l] = y[columns[l]];
-        dx = x[i] - dx;
-        dy = y[i] - dy;
-        const Type pull = Floats::at(affinities->weights.data() + e) / (1 + dx * dx + dy * dy);
-        sum_x += pull * dx;
-        sum_y += pull * dy;
-      }
-      float total_x = 0, total_y = 0;
-      for (int l = 0; l < Floats::kCount; ++l) total_x += sum_x[l], total_y += sum_y[l];
-      out_x[i - begin] = total_x;
-      out_y[i - begin] = total_y;
-    }
-  }
-};
-
-namespace {
-
 /// Gradient descent with momentum and gains (Jacobs 1988), as in the published code.
 class Descent {
  public:
   Descent(const Affinities& affinities, MapPoints points, const TsneOptions& options,
           ThreadPool& pool)
       : affinities_(affinities),
-        options_(options),
         pool_(pool),
         repulsion_(pool),
         points_(std::move(points)),
@@ -129,28 +96,16 @@ class Descent {
     pool_.for_each((rows + kChunk - 1) / kChunk, [&](std::size_t chunk) {
       const std::size_t begin = chunk * kChunk, end = std::min(rows, begin + kChunk);
       float pull_x[kChunk], pull_y[kChunk];
-      run_kernel<Attraction>(width_, &affinities_, const_cast<const MapPoints*>(&points_), begin,
-                             end, static_cast<float*>(pull_x), static_cast<float*>(pull_y));
+      attraction(affinities_, points_, begin, end, pull_x, pull_y, width_);
       move(begin, end, pull_x, &MapPoints::x, &Repulsion::x, exaggeration, momentum);
       move(begin, end, pull_y, &MapPoints::y, &Repulsion::y, exaggeration, momentum);
     });
     std::swap(points_, next_);
   }
 
-  /// KL(P || Q) with the normaliser of the last iteration, less sum p ln p.
-  double divergence() const {
-    const std::size_t rows = points_.x.size(), chunks = (rows + kChunk - 1) / kChunk;
-    std::vector<double> sums(chunks);
-    pool_.for_each(chunks, [&](std::size_t chunk) {
-      for (std::size_t i = chunk * kChunk; i < std::min(rows, (chunk + 1) * kChunk); ++i) {
-        for (std::size_t e = affinities_.starts[i]; e < affinities_.starts[i + 1]; ++e) {
-          const std::size_t j = affinities_.columns[e];
-          const float dx = points_.x[i] - points_.x[j], dy = points_.y[i] - points_.y[j];
-          sums[chunk] += affinities_.weights[e] * std::log1p(dx * dx + dy * dy);
-        }
-      }
-    });
-    return std::accumulate(sums.begin(), sums.end(), 0.0) + std::log(forces_.normaliser);
+  /// Of the points, with the normaliser of an iteration ago.
+  double current_divergence() const {
+    return divergence(affinities_, points_, forces_.normaliser, pool_);
   }
 
   const MapPoints& points() const { return points_; }
@@ -175,7 +130,6 @@ class Descent {
   }
 
   const Affinities& affinities_;
-  const TsneOptions& options_;
   ThreadPool& pool_;
   GridRepulsion repulsion_;
   MapPoints points_, next_, gains_, moves_;
@@ -187,9 +141,7 @@ class Descent {
 MapPoints descend(const Affinities& affinities, MapPoints points, const TsneOptions& options,
                   ThreadPool& pool) {
   Descent descent(affinities, std::move(points), options, pool);
-  double before = std::numeric_limits<double>::infinity(), constant = 0;
-  for (const float weight : affinities.weights)
-    if (weight > 0) constant += weight * std::log(weight);
+  double before = std::numeric_limits<double>::infinity();
   for (int done = 0; done < options.iterations;) {
     const bool exaggerated = done < options.exaggerated_iterations;
     if (done == options.exaggerated_iterations) descent.start_phase();
@@ -198,7 +150,7 @@ MapPoints descend(const Affinities& affinities, MapPoints points, const TsneOpti
     if (options.keep_going && !options.keep_going(done))
       throw InterruptedError("the map was interrupted");
     if (exaggerated || done % kLookEvery != 0) continue;
-    const double now = constant + descent.divergence();
+    const double now = descent.current_divergence();
     if (before - now < options.least_progress * now) break;
     before = now;
   }

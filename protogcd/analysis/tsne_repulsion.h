@@ -6,14 +6,10 @@
 #include <vector>
 
 #include "protogcd/analysis/grid_convolution.h"
+#include "protogcd/analysis/map_points.h"
 #include "protogcd/core/thread_pool.h"
 
 namespace protogcd {
-
-/// Points of a map, coordinates apart.
-struct MapPoints {
-  std::vector<float> x, y;  ///< [N]
-};
 
 struct Repulsion {
   std::vector<float> x, y;  ///< forces, [N]
@@ -36,7 +32,7 @@ class GridRepulsion {
   void compute(const MapPoints& points, std::size_t round, Repulsion& result);
 
   /// Between nodes, in units of the map, where the map is neither tiny nor huge.
-  static constexpr double kStep = 0.5;
+  static constexpr double kStep = 0.3;
 
  private:
   void fit_grid(const MapPoints& points, std::size_t round);

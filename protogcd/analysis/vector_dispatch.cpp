@@ -13,4 +13,11 @@ VectorWidth widest_vectors() {
   return VectorWidth::kBytes16;
 }
 
+std::vector<VectorWidth> usable_vectors() {
+  std::vector<VectorWidth> widths;
+  for (const auto width : {VectorWidth::kBytes16, VectorWidth::kBytes32, VectorWidth::kBytes64})
+    if (width <= widest_vectors()) widths.push_back(width);
+  return widths;
+}
+
 }  // namespace protogcd

@@ -3,7 +3,7 @@
 // inlined, that works on `FloatVector<kBytes>`; kBytes is the width of a register.
 #pragma once
 
-#include <utility>
+#include <vector>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PROTOGCD_WIDE_VECTORS 1
@@ -17,6 +17,8 @@ enum class VectorWidth { kBytes16, kBytes32, kBytes64 };
 
 /// The widest registers of this CPU that the build has kernels for.
 VectorWidth widest_vectors();
+/// All widths that can be used here, for tests.
+std::vector<VectorWidth> usable_vectors();
 
 /// Numbers in one register. May be loaded from any address of floats.
 template <int kBytes>
