@@ -121,7 +121,8 @@ TEST(Cells, TheCellsFolderIsFilledInWhenTheCommandIsMade) {
 
 TEST(Cells, AnOutputThatIsNoRunIsCalledAsItsStep) {
   const auto output = [](const std::string& name, const std::string& ending) {
-    const CellStep step{.name = name, .traits = {.out_ending = ending}, .words = {name}};
+    CellStep step{.name = name, .traits = {}, .words = {name}};
+    step.traits.out_ending = ending;
     return command_of(step, "cell", 1);
   };
   EXPECT_THAT(output("attention", ".png"),

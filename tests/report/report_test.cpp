@@ -1,0 +1,195 @@
+// The report page: what is written into it, and that a real browser shows it (web/tests/page.mjs).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/random.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/image/encode.h"
+#include "protogcd/report/base64.h"
+#include "protogcd/report/page.h"
+#include "protogcd/report/report.h"
+#include "protogcd/report/report_data.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::TemporaryFolder;
+
+const std::string kHostile =
+    "<img src=x onerror=\"window.hacked=1\"></script><script>window.hacked=2//";
+constexpr int kImages = 80, kWidth = 8;
+
+/// The folder of a finished run that was never trained: four classes, of which one has a name that
+/// attacks the page.
+void write_run(const std::filesystem::path& run) {
+  create_folders(run / "model");
+  create_folders(run / "images");
+  const std::vector<std::string> classes = {kHostile, "owl", "new-01", "new-02"};
+  write_file_atomically(run / "model/model.json", nlohmann::json{{"classes", classes}}.dump());
+  CsvWriter predictions(run / "predictions.csv", {"path", "class", "is_new", "confidence",
+                                                  "typicality", "outlier_score", "is_outlier"});
+  RandomStream random({.seed = 5});
+  std::vector<std::uint16_t> before, after;
+  std::vector<std::int64_t> rows;
+  std::vector<std::int32_t> truths;
+  constexpr std::uint16_t kOne = 0x3c00, kTenth = 0x2e66;  // 1 and 0.1 in half precision
+  for (int i = 0; i < kImages; ++i) {
+    const int k = i % 4;
+    const std::string name = fmt::format("images/{:02} \"quoted\" <b>&'.png", i);
+    Image image(20, 30);
+    for (std::size_t p = 0; p < image.pixels.size(); ++p)
+      image.pixels[p] = static_cast<std::uint8_t>(60 * k + p % 50);
+    write_png(run / name, image);
+    predictions.row({name, classes[static_cast<std::size_t>(k)], k >= 2 ? "1" : "0", "0.9",
+                     fmt::format("{}", 0.5 + 0.004 * i), fmt::format("{}", -0.01 * i),
+                     i % 10 == 0 ? "1" : "0"});
+    rows.push_back(i);
+    truths.push_back(k);
+    for (int d = 0; d < kWidth; ++d) {
+      const bool own = d == k || random.chance(0.1);
+      after.push_back(own ? kOne : kTenth);
+      before.push_back(random.chance(0.5) ? kOne : kTenth);
+    }
+  }
+  predictions.commit();
+  std::vector<float> prototypes(4 * kWidth, 0.1f);
+  for (std::size_t k = 0; k < 4; ++k) prototypes[k * kWidth + k] = 1;
+  const auto entry = [](const char* name, ElementType type, std::vector<std::int64_t> shape,
+                        const auto& values) {
+    return TensorEntry{name, type, std::move(shape), std::as_bytes(std::span(values))};
+  };
+  const TensorEntry entries[] = {
+      entry("rows", ElementType::kInt64, {kImages}, rows),
+      entry("before", ElementType::kFloat16, {kImages, kWidth}, before),
+      entry("after", ElementType::kFloat16, {kImages, kWidth}, after),
+      entry("prototypes", ElementType::kFloat32, {4, kWidth}, prototypes),
+      entry("truths", ElementType::kInt32, {kImages}, truths)};
+  write_safetensors(run / "embeddings.safetensors", entries,
+                    {{"classes", nlohmann::json(classes).dump()}});
+  nlohmann::json result = {
+      {"all", 97.5},
+      {"old", 98.0},
+      {"new", 97.0},
+      {"k", 4},
+      {"k_new", 2},
+      {"outliers", 8},
+      {"seconds", 12.5},
+      {"epochs", 3},
+      {"images", {{"labelled", 10}, {"unlabelled", kImages}, {"test", 0}, {"skipped", 1}}},
+      {"classes", nlohmann::json::array()}};
+  for (std::size_t k = 0; k < 4; ++k)
+    result["classes"].push_back(
+        {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});
+  write_file_atomically(run / "result.json", result.dump());
+  std::string metrics;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    metrics += nlohmann::json{{"epoch", epoch},
+                              {"train", {{"total", 3 - epoch}, {"dapl", 1}}},
+                              {"unlabelled", {{"all", 90 + epoch}, {"old", 91}, {"new", 89}}}}
+                   .dump() +
+               "\n";
+  }
+  write_file_atomically(run / "metrics.jsonl", metrics);
+  write_file_atomically(run / "skipped.csv", "path,reason\n\"<i>broken</i>.jpg\",\"not a JPEG\"\n");
+  write_file_atomically(run / "config.toml", "k = 4 # </script>\n");
+}
+
+Context quiet() {
+  static Logger log(LogLevel::kError);
+  return {.log = log};
+}
+
+TEST(Base64, FollowsTheStandard) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64(std::string("\xff\x00\xfe", 3)), "/wD+");
+}
+
+TEST(ReportData, HoldsWhatTheRunFound) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const auto data = report_data(folder / "run", quiet());
+  EXPECT_EQ(data.at("summary").at("k_new"), 2);
+  EXPECT_EQ(data.at("classes").size(), 4u);
+  EXPECT_EQ(data.at("images").at("path").size(), static_cast<std::size_t>(kImages));
+  EXPECT_EQ(data.at("images").at("truth")[5], 1);
+  EXPECT_EQ(data.at("images").at("thumbnail")[79], 79);
+  EXPECT_EQ(data.at("map").at("after").size(), 2u * kImages);
+  EXPECT_EQ(data.at("map").at("prototypes").size(), 8u);
+  EXPECT_EQ(data.at("confusion").at("counts")[3][3], 20);
+  EXPECT_EQ(data.at("epochs").size(), 3u);
+  EXPECT_EQ(data.at("skipped")[0].at("reason"), "not a JPEG");
+  // All prototypes are equally far from each other.
+  EXPECT_EQ(data.at("classes")[0].at("nearest").size(), 3u);
+}
+
+TEST(ReportData, ARunWithoutEmbeddingsHasNoMap) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  std::filesystem::remove(folder / "run/embeddings.safetensors");
+  const auto data = report_data(folder / "run", quiet());
+  EXPECT_TRUE(data.at("map").is_null());
+  EXPECT_TRUE(data.at("confusion").is_null());
+}
+
+TEST(ReportData, WhatIsMissingOrDoesNotFitIsNamed) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  std::filesystem::remove(folder / "run/result.json");
+  try {
+    report_data(folder / "run", quiet());
+    FAIL() << "took a run without result";
+  } catch (const ModelFileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("result.json"));
+  }
+  write_run(folder / "other");
+  std::string text = read_text_file(folder / "other/predictions.csv");
+  write_file_atomically(folder / "other/predictions.csv", text.substr(0, text.rfind("\"images/")));
+  EXPECT_THROW(report_data(folder / "other", quiet()), ModelFileError);
+}
+
+TEST(ReportPage, NoNameCanLeaveTheData) {
+  if (!has_report_page()) GTEST_SKIP() << "built without npm";
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  write_report(folder / "run", folder / "run/report.html", quiet());
+  const std::string page = read_text_file(folder / "run/report.html");
+  const std::size_t start = page.find("<script id=\"data\"");
+  ASSERT_NE(start, std::string::npos);
+  const std::size_t first = page.find('>', start) + 1;
+  const std::string data = page.substr(first, page.find("</script>", first) - first);
+  EXPECT_EQ(nlohmann::json::parse(data).at("classes")[0].at("name"), kHostile);
+  EXPECT_THAT(data, Not(HasSubstr("<")));
+  EXPECT_EQ(nlohmann::json::parse(data).at("config"), "k = 4 # </script>\n");
+}
+
+TEST(ReportPage, WorksInABrowser) {
+  if (!has_report_page()) GTEST_SKIP() << "built without npm";
+  const auto chromium =
+      testing::run_command({"sh", "-c", "command -v chromium || command -v chromium-browser"});
+  if (chromium.exit_code != 0) GTEST_SKIP() << "no chromium here";
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  write_report(folder / "run", folder / "run/report.html", quiet());
+  const auto result = testing::run_command(
+      {"node", testing::source_folder() + "/web/tests/page.mjs", folder / "run/report.html",
+       chromium.output.substr(0, chromium.output.find('\n')), PROTOGCD_PLAYWRIGHT});
+  EXPECT_EQ(result.exit_code, 0) << result.output << result.errors;
+}
+
+}  // namespace
+}  // namespace protogcd

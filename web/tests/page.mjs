@@ -1,0 +1,116 @@
+// Drives a report page in a real browser, as a person would. Usage: node page.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER
+// The page is that of tests/report/report_test.cpp: hostile names, two known classes and two new ones.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [report, executablePath, playwright] = process.argv.slice(2);
+const { chromium } = await import(pathToFileURL(join(playwright, 'index.mjs')).href);
+const browser = await chromium.launch({
+  executablePath,
+  args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
+});
+const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, acceptDownloads: true });
+const problems = [];
+page.on('console', (message) => {
+  if (message.type() === 'error') problems.push(message.text());
+});
+page.on('pageerror', (error) => problems.push(error.message));
+page.on('dialog', (dialog) => problems.push(`a dialog opened: ${dialog.message()}`));
+page.on('request', (request) => {
+  if (!/^(file|data|blob):/.test(request.url())) problems.push(`a request left the page: ${request.url()}`);
+});
+
+const check = async (what, test) => {
+  await test();
+  assert.deepEqual(problems, [], what);
+  console.log(`ok ${what}`);
+};
+const cards = () => page.locator('.card:visible');
+
+await check('loads with every section', async () => {
+  await page.goto(pathToFileURL(report).href);
+  await page.waitForSelector('html[data-ready]', { timeout: 20000 });
+  for (const id of ['summary', 'classes', 'map', 'outliers', 'confusion', 'training', 'skipped', 'configuration']) {
+    assert.equal(await page.locator(`section#${id}`).count(), 1, id);
+  }
+  assert.equal(await cards().count(), 4);
+});
+await check('hostile names are text', async () => {
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.ok((await page.locator('.card .name').allTextContents()).some((name) => name.includes('<img src=x')));
+  assert.equal(await page.locator('main img[src="x"]').count(), 0);
+});
+await check('search finds classes', async () => {
+  await page.fill('input[type=search]', 'owl');
+  assert.equal(await cards().count(), 1);
+  await page.fill('input[type=search]', 'no such class');
+  assert.equal(await cards().count(), 0);
+  await page.fill('input[type=search]', '');
+  assert.equal(await cards().count(), 4);
+});
+await check('the map is drawn, zooms, shows what is under the pointer, and lets images be chosen', async () => {
+  const canvas = page.locator('#map canvas');
+  await canvas.scrollIntoViewIfNeeded();
+  await page.waitForSelector('#map canvas[data-drawn="after class"]', { timeout: 20000 });
+  const box = await canvas.boundingBox();
+  const star = () => page.locator('.star').first().evaluate((node) => node.style.left);
+  // Somewhere along the middle lines there is an image; the pointer looks for it.
+  let found = false;
+  for (let i = 0; i < 400 && !found; i++) {
+    await page.mouse.move(box.x + box.width * (0.03 + 0.94 * ((i * 37) % 100) / 100), box.y + box.height * (0.03 + 0.94 * ((i * 61) % 97) / 97));
+    found = await page.locator('.hover:visible').count() > 0;
+  }
+  assert.ok(found, 'no thumbnail under the pointer');
+  await page.selectOption('#map select >> nth=1', 'outlier');
+  await page.waitForSelector('#map canvas[data-drawn="after outlier"]');
+  await page.selectOption('#map select >> nth=0', 'before');
+  await page.waitForSelector('#map canvas[data-drawn="before outlier"]');
+  await page.selectOption('#map select >> nth=0', 'after');
+  await page.waitForSelector('#map canvas[data-drawn="after outlier"]');
+  const before = await star();
+  await page.mouse.move(box.x + box.width / 3, box.y + box.height / 3);
+  await page.mouse.wheel(0, -400);
+  await page.waitForFunction((old) => document.querySelector('.star').style.left !== old, before, { timeout: 10000 });
+  await page.click('text=Whole map');
+  await page.waitForTimeout(500);
+  await page.keyboard.down('Shift');
+  await page.mouse.move(box.x + 4, box.y + 4);
+  await page.mouse.down();
+  for (const [x, y] of [[0.99, 0.01], [0.99, 0.99], [0.01, 0.99], [0.01, 0.02]]) {
+    await page.mouse.move(box.x + box.width * x, box.y + box.height * y, { steps: 12 });
+  }
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  await page.waitForSelector('.chosen .tile', { timeout: 10000 });
+});
+await check('corrections are made and downloaded', async () => {
+  await page.click('.card[data-class="new-01"]');
+  await page.fill('dialog input[type=text]', 'barn, owl');
+  await page.click('dialog button[type=submit]');
+  await page.click('dialog button:has-text("Accept as a class")');
+  await page.locator('dialog .tile').nth(1).click();
+  await page.keyboard.press('Escape');
+  await page.click('.card[data-class="new-02"]');
+  await page.selectOption('dialog select', 'new-01');
+  await page.keyboard.press('Escape');
+  const download = page.waitForEvent('download');
+  await page.click('button.download');
+  const text = await readFile(await (await download).path(), 'utf8');
+  const lines = text.trim().split('\r\n');
+  assert.equal(lines[0], 'action,path,class,target');
+  assert.ok(lines.includes('rename,,new-01,"barn, owl"'), text);
+  assert.ok(lines.includes('accept,,new-01,"barn, owl"'), text);
+  assert.ok(lines.includes('merge,,new-02,new-01'), text);
+  assert.equal(lines.filter((line) => line.startsWith('wrong,')).length, 1);
+  assert.equal(lines.length, 5);
+});
+await check('everything can be reached by the keyboard', async () => {
+  await page.locator('.card').first().focus();
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('dialog[open]');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('dialog[open]').count(), 0);
+});
+await browser.close();
