@@ -182,7 +182,11 @@ class Search {
     }
     float bounds[kQueries] = {};
     std::uint32_t below[kQueries];
-    for (std::size_t block = 0; block < columns_.blocks(); ++block) {
+    // From the queries' own place on, and around: of many equal rows each takes those that follow
+    // it, and not all the same few.
+    const std::size_t start = queries_[first] / kColumns;
+    for (std::size_t i = 0; i < columns_.blocks(); ++i) {
+      const std::size_t block = (start + i) % columns_.blocks();
       for (std::size_t q = 0; q < count; ++q) bounds[q] = least[q].bound();
       run_kernel<HalfDistances>(width_, rows.data(), columns_.packed(block), columns_.halves(block),
                                 dimension_, products.data());

@@ -12,7 +12,8 @@
 
 namespace protogcd {
 
-/// Of Q rows that were asked for, the nearest first; equal distances in the order of the rows.
+/// Of Q rows that were asked for, the nearest first; equal distances in the order of the rows. Of
+/// more equally far rows than there is room for, some that come soon after the row itself.
 struct Neighbours {
   std::size_t count = 0;                 ///< K, neighbours of each row
   std::vector<std::uint32_t> rows;       ///< [Q, K]
