@@ -129,7 +129,7 @@ TEST(NearestNeighbours, AreThoseOfAllDistancesAtEveryWidth) {
   }
 }
 
-TEST(NearestNeighbours, OfSomeRowsAreTheSameAndTiesGoByRow) {
+TEST(NearestNeighbours, OfSomeRowsAreTheSameAndTiesGoToTheRowsThatFollow) {
   ThreadPool pool(1);
   const auto features = normal_numbers(60 * 4, 5);
   const Neighbours all = nearest_neighbours(features, 4, 3, pool);
@@ -143,7 +143,7 @@ TEST(NearestNeighbours, OfSomeRowsAreTheSameAndTiesGoByRow) {
   const Neighbours ties = nearest_neighbours(equal, 2, 100, pool);
   EXPECT_EQ(ties.count, 4U);
   EXPECT_THAT(std::vector(ties.rows.begin() + 8, ties.rows.begin() + 12),
-              ::testing::ElementsAre(0, 1, 3, 4));
+              ::testing::ElementsAre(3, 4, 0, 1));
   EXPECT_EQ(nearest_neighbours({}, 3, 5, pool).count, 0U);
 }
 
@@ -251,7 +251,7 @@ double relative_error(const std::vector<float>& found, const std::vector<float>&
   return std::sqrt(error / size);
 }
 
-/// From the first map, which is tiny, to one on which points are alone: root mean square within 1%
+/// From the first map, which is tiny, to wide ones: root mean square within 1%
 /// of the forces, and the normaliser within 0.5%.
 TEST(Repulsion, OfTheGridIsThatOfAllPairs) {
   ThreadPool pool(2);

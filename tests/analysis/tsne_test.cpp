@@ -175,7 +175,7 @@ TEST(MapQuality, CountsTheNeighboursThatAreKept) {
   EXPECT_EQ(
       neighbourhood_preservation(std::vector<float>{0, 1, 3, 6}, 1,
                                  std::vector<float>{0, 0, 1, 0, 9, 0, 3, 0}, {.neighbours = 1}),
-      0.75);
+      0.5);
   EXPECT_EQ(neighbourhood_preservation(std::vector<float>{3}, 1, std::vector<float>{0, 0}, {}), 1);
 }
 
