@@ -129,7 +129,8 @@ class Columns {
   std::vector<float> centred_, packed_, halves_;
 };
 
-/// The least values seen so far, roughly: twice as many are let in before the worse half goes.
+/// The least values seen so far, each with how many places after the query its row comes; roughly:
+/// twice as many are let in before the worse half goes.
 class Least {
  public:
   void clear(std::size_t kept) {
@@ -139,7 +140,7 @@ class Least {
     found_.reserve(2 * kept + kColumns);
   }
   float bound() const { return bound_; }
-  void add(float value, std::uint32_t row) { found_.emplace_back(value, row); }
+  void add(float value, std::uint32_t places) { found_.emplace_back(value, places); }
   void trim() {
     if (found_.size() < 2 * kept_) return;
     cut();
@@ -182,7 +183,10 @@ class Search {
     }
     float bounds[kQueries] = {};
     std::uint32_t below[kQueries];
-    for (std::size_t block = 0; block < columns_.blocks(); ++block) {
+    // From the queries' own place on, and around, as equal distances are ordered.
+    const std::size_t start = queries_[first] / kColumns;
+    for (std::size_t i = 0; i < columns_.blocks(); ++i) {
+      const std::size_t block = (start + i) % columns_.blocks();
       for (std::size_t q = 0; q < count; ++q) bounds[q] = least[q].bound();
       run_kernel<HalfDistances>(width_, rows.data(), columns_.packed(block), columns_.halves(block),
                                 dimension_, products.data());
@@ -195,25 +199,32 @@ class Search {
   }
 
  private:
-  static void offer(const float* values, std::uint32_t below, std::size_t block, std::uint32_t self,
-                    Least& least) {
+  void offer(const float* values, std::uint32_t below, std::size_t block, std::uint32_t self,
+             Least& least) const {
     if (below == 0) return;
     for (; below != 0; below &= below - 1) {
       const auto c = static_cast<unsigned>(__builtin_ctz(below));
-      const auto row = static_cast<std::uint32_t>(block * kColumns + c);
-      if (row != self) least.add(values[c], row);
+      const std::size_t row = block * kColumns + c;
+      if (row != self) least.add(values[c], places_after(self, row));
     }
     least.trim();
   }
 
+  /// How many rows after `self` a row comes, around the end.
+  std::uint32_t places_after(std::size_t self, std::size_t row) const {
+    return static_cast<std::uint32_t>(row > self ? row - self : row + columns_.rows() - self);
+  }
+
   void finish(std::size_t query, std::vector<std::pair<float, std::uint32_t>>& found) const {
-    const float* own = columns_.row(queries_[query]);
-    for (auto& [distance, row] : found)
-      run_kernel<SquaredDistance>(width_, own, columns_.row(row), dimension_, &distance);
+    const std::size_t self = queries_[query];
+    const auto row_of = [&](std::uint32_t places) { return (self + places) % columns_.rows(); };
+    for (auto& [distance, places] : found)
+      run_kernel<SquaredDistance>(width_, columns_.row(self), columns_.row(row_of(places)),
+                                  dimension_, &distance);
     std::ranges::sort(found);
     for (std::size_t i = 0; i < result_.count; ++i) {
       result_.squared_distances[query * result_.count + i] = found[i].first;
-      result_.rows[query * result_.count + i] = found[i].second;
+      result_.rows[query * result_.count + i] = static_cast<std::uint32_t>(row_of(found[i].second));
     }
   }
 

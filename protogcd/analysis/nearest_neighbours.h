@@ -12,7 +12,8 @@
 
 namespace protogcd {
 
-/// Of Q rows that were asked for, the nearest first; equal distances in the order of the rows.
+/// Of Q rows that were asked for, the nearest first. Among equal distances rows that follow the row
+/// itself come first, around the end: many equal rows are not all neighbours of the same few.
 struct Neighbours {
   std::size_t count = 0;                 ///< K, neighbours of each row
   std::vector<std::uint32_t> rows;       ///< [Q, K]

@@ -39,6 +39,17 @@ void check(std::span<const float> features, std::size_t dimension, const TsneOpt
                                 static_cast<std::size_t>(bad - features.begin()) / dimension));
 }
 
+/// A copy whose squares do not overflow or vanish, where they would; else nothing. A map does not
+/// depend on the scale of its features.
+std::vector<float> within_range(std::span<const float> features) {
+  float largest = 0;
+  for (const float value : features) largest = std::max(largest, std::abs(value));
+  if (largest == 0 || (largest > 1e-9F && largest < 1e9F)) return {};
+  std::vector<float> copy(features.begin(), features.end());
+  for (float& value : copy) value /= largest;
+  return copy;
+}
+
 /// Too few rows for a neighbourhood: corners of a regular figure.
 std::vector<float> few_points(std::size_t rows) {
   if (rows < 2) return std::vector<float>(2 * rows);
@@ -175,6 +186,8 @@ std::vector<float> centred(const MapPoints& points) {
 std::vector<float> tsne(std::span<const float> features, std::size_t dimension,
                         const TsneOptions& options) {
   check(features, dimension, options);
+  const std::vector<float> moderate = within_range(features);
+  if (!moderate.empty()) features = moderate;
   const std::size_t rows = features.empty() ? 0 : features.size() / dimension;
   if (rows < 4) return few_points(rows);
   ThreadPool pool(options.threads);

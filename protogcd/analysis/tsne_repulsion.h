@@ -16,8 +16,11 @@ struct Repulsion {
   double normaliser = 0;    ///< Z
 };
 
-/// All pairs: the reference of tests, and exact divergences.
+/// All pairs in float64: the reference of tests, and exact divergences.
 void exact_repulsion(const MapPoints& points, ThreadPool& pool, Repulsion& result);
+/// All pairs in float32 by whole registers: what a small map takes.
+void pairwise_repulsion(const MapPoints& points, ThreadPool& pool, Repulsion& result,
+                        VectorWidth width = widest_vectors());
 
 /// The potential u(y) = sum_j 1 / (1 + |y - y_j|^2) is all that is needed: Z = sum_i u(y_i) - N,
 /// and the forces are -grad u / 2. On a grid u is one convolution; points give to the grid and take
@@ -27,21 +30,29 @@ class GridRepulsion {
  public:
   explicit GridRepulsion(ThreadPool& pool) : pool_(pool), grid_(pool) {}
 
+  /// By the grid, or by all pairs where points are so few that this is less work.
+  void compute(const MapPoints& points, std::size_t round, Repulsion& result);
   /// `round` shifts the grid by another fraction of a step each time, so that what interpolation
   /// does wrong is not done again and again. The same result whatever the number of threads.
-  void compute(const MapPoints& points, std::size_t round, Repulsion& result);
+  void compute_on_grid(const MapPoints& points, std::size_t round, Repulsion& result);
 
   /// Between nodes, in units of the map, where the map is neither tiny nor huge.
-  static constexpr double kStep = 0.3;
+  static constexpr double kStep = 0.25;
 
  private:
-  void fit_grid(const MapPoints& points, std::size_t round);
+  struct Extent {
+    double west, north, span, step;
+    std::size_t nodes;
+  };
+  static Extent extent_of(const MapPoints& points);
+  void fit_grid(const Extent& extent, std::size_t round);
   void spread(const MapPoints& points);
   double gather(const MapPoints& points, std::size_t begin, std::size_t end, Repulsion& result);
 
   ThreadPool& pool_;
   GridConvolution grid_;
   double step_ = 0, left_ = 0, top_ = 0, offset_ = 0;
+  VectorWidth width_ = widest_vectors();
   std::vector<double> sums_;  ///< of each chunk of points
 };
 
