@@ -19,7 +19,8 @@ say "3. Discovery. First it finds out how many kinds there are; then the last bl
    prototype a class learn from labelled and unlabelled images together."
 run discover "${data[@]}" --epochs 60 --out "$folder/run" --overwrite
 
-say "Look at:      $folder/sheet.png (the objects), $folder/run/predictions.csv (every image's class)"
+say "Look at:      $folder/run/report.html in a browser (classes, map, images to look at), $folder/sheet.png (the objects),
+              $folder/run/predictions.csv (every image's class)"
 say "New images:   $program predict --model $folder/run --images DIR --out predictions.csv"
 say "Your own:     $program discover --labelled DIR --unlabelled DIR --out RUN
               (a folder a class below the first; photographs need a larger backbone, and the message says which)"

@@ -3,7 +3,7 @@
 # is there it takes a fraction of a second. Prints nothing unless there is something to do.
 #
 #   scripts/setup.sh [build|test|lint|tidy|fuzz]   what for: compile, or also what tests read with (TensorBoard),
-#                                                  clang-format, clang-tidy or clang
+#                                                  and a browser (Chromium), clang-format, clang-tidy or clang
 #
 # libtorch comes from, in this order: TORCH_DIR (a torch package, its share/cmake, or an unpacked libtorch); the active
 # Python environment if it has torch >= 2.11; else a virtual environment in .venv with the pinned torch of pip.
@@ -17,6 +17,8 @@ required=(g++ cmake ninja-build make pkg-config python3 python3-venv
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libspdlog-dev zlib1g-dev libjpeg-dev libpng-dev
   libgtest-dev libgmock-dev)
 optional=(ccache mold libwebp-dev libbenchmark-dev)
+# The report page is bundled by npm. A Node.js of one's own is as good as the packaged one.
+command -v npm >/dev/null || optional+=(nodejs npm)
 case $purpose in
   build | test) ;;
   lint) required+=(clang-format-16) ;;
@@ -58,6 +60,13 @@ if [ -z "${PROTOGCD_SKIP_PACKAGES:-}" ]; then
       fi
     fi
   fi
+fi
+
+# Tests open the report page in a browser; without one they are skipped, so failing to get it stops nobody.
+if [ "$purpose" = test ] && [ -z "${PROTOGCD_SKIP_PACKAGES:-}" ] && command -v dpkg-query >/dev/null &&
+  ! command -v chromium >/dev/null; then
+  echo "setup: installing chromium (once)" >&2
+  install_packages chromium || echo "setup: chromium could not be installed; the page's test will be skipped" >&2
 fi
 
 [ "$purpose" != lint ] || exit 0  # formatting needs no libtorch
