@@ -10,6 +10,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/interrupt.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/corrections.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 
@@ -270,6 +271,21 @@ std::string with_value(const std::string& config, const std::string& key,
   return fmt::format("{}{} = {}{}", config.substr(0, start), key, value, config.substr(end));
 }
 
+/// The images, with the labels that corrections of an earlier run give them.
+Dataset open_corrected_data(const TrainVerbOptions& options, Logger& log) {
+  Dataset dataset = open_data(options.data, log);
+  if (options.corrections.empty()) return dataset;
+  if (options.previous.empty()) {
+    throw UsageError("--corrections: of which run?", "name its folder with --previous RUN");
+  }
+  const auto summary = apply_corrections(dataset, options.corrections, options.previous);
+  log.info(fmt::format("corrections: {} images carry a label now{}", summary.labelled,
+                       summary.new_classes.empty()
+                           ? ""
+                           : fmt::format("; accepted: {}", fmt::join(summary.new_classes, ", "))));
+  return dataset;
+}
+
 /// Trains, or gives back what a finished run with the same configuration found.
 nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backbone,
                           Session& session, const Context& context) {
@@ -281,7 +297,7 @@ nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backb
     session.context.log.info(fmt::format("{}: finished already", out.string()));
     return nlohmann::json::parse(read_text_file(result_file));
   }
-  const TrainSummary summary = train(open_data(options.data, session.context.log), backbone,
+  const TrainSummary summary = train(open_corrected_data(options, session.context.log), backbone,
                                      train_options, session.bad_image_policy(), context);
   const nlohmann::json json = json_of(summary, out);
   write_file_atomically(result_file,
@@ -329,7 +345,8 @@ void make_paths_absolute(TrainVerbOptions& options) {
   DataOptions& data = options.data;
   for (auto* path :
        {&data.root, &data.labelled, &data.unlabelled, &data.manifest, &data.images, &data.truth,
-        &options.train.prior, &options.backbone.weights_dir, &options.train.material.bank.folder}) {
+        &options.train.prior, &options.backbone.weights_dir, &options.train.material.bank.folder,
+        &options.corrections, &options.previous}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal();
   }
   if (options.backbone.backbone != kBuiltinBackbone &&
@@ -404,6 +421,11 @@ void declare_train_options(OptionTable& table, TrainVerbOptions& options) {
            "share of the unlabelled images that are not called outliers")
       .above(0)
       .at_most(1);
+  table
+      .add("corrections", &options.corrections,
+           "what a person corrected on the page of an earlier run (docs/report.md)")
+      .value_name("FILE.csv");
+  table.add("previous", &options.previous, "the run that --corrections are of").value_name("RUN");
   table.add("report", &options.report, "write report.html at the end (--report=false: do not)");
   table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
       .at_least(1)

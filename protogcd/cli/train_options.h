@@ -30,6 +30,7 @@ struct TrainVerbOptions {
   bool estimates_k = false;
   std::string outlier_score = "vmf";
   bool report = true;
+  std::filesystem::path corrections, previous;
 };
 
 void declare_estimate_flags(OptionTable& table, EstimateFlags& flags);

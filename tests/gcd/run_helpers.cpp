@@ -52,10 +52,10 @@ std::vector<std::string> TinyRun::command(const std::string& verb, const std::st
                                     "float32",
                                     "--device",
                                     "cpu",
-                                    "--report=false",
                                     "--json",
                                     "--out",
                                     folder / name};
+  if (verb != "estimate-k") words.push_back("--report=false");
   for (std::size_t i = 0; i < more.size(); ++i) {
     const auto given = std::ranges::find(words, more[i]);
     if (more[i].starts_with("--") && given != words.end() && i + 1 < more.size()) {
