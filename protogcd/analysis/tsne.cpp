@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kChunk = 512;  ///< points of a task
 constexpr int kLookEvery = 50;       ///< iterations between two looks at the divergence
 constexpr double kStartWidth = 1e-4, kStartNoise = 1e-6;
+constexpr float kNarrowest = 1e-6F;
 
 void check(std::span<const float> features, std::size_t dimension, const TsneOptions& options) {
   if (!(options.perplexity >= 1))
@@ -112,6 +113,8 @@ class Descent {
       move(begin, end, pull_y, &MapPoints::y, &Repulsion::y, exaggeration, momentum);
     });
     std::swap(points_, next_);
+    hold_in_range(points_.x, moves_.x);
+    hold_in_range(points_.y, moves_.y);
   }
 
   /// Of the points, with the normaliser of an iteration ago.
@@ -122,6 +125,23 @@ class Descent {
   const MapPoints& points() const { return points_; }
 
  private:
+  /// Takes the mean off, and widens an axis that has become too narrow. Where rows have little
+  /// structure, exaggerated affinities pull all points into one, which numbers near the origin
+  /// survive only for a while. A narrow map is widened without harm, as forces on it are linear.
+  static void hold_in_range(std::vector<float>& places, std::vector<float>& moves) {
+    const auto mean = static_cast<float>(std::accumulate(places.begin(), places.end(), 0.0) /
+                                         static_cast<double>(places.size()));
+    float widest = 0;
+    for (float& place : places) {
+      place -= mean;
+      widest = std::max(widest, std::abs(place));
+    }
+    if (widest == 0 || widest > kNarrowest) return;
+    const auto scale = static_cast<float>(kStartWidth) / widest;
+    for (float& place : places) place *= scale;
+    for (float& move : moves) move *= scale;
+  }
+
   void move(std::size_t begin, std::size_t end, const float* pull,
             std::vector<float> MapPoints::*axis, std::vector<float> Repulsion::*force,
             double exaggeration, float momentum) {
@@ -168,15 +188,12 @@ MapPoints descend(const Affinities& affinities, MapPoints points, const TsneOpti
   return descent.points();
 }
 
-std::vector<float> centred(const MapPoints& points) {
-  const auto rows = static_cast<double>(points.x.size());
-  const double x = std::accumulate(points.x.begin(), points.x.end(), 0.0) / rows;
-  const double y = std::accumulate(points.y.begin(), points.y.end(), 0.0) / rows;
+std::vector<float> interleaved(const MapPoints& points) {
   std::vector<float> map;
   map.reserve(2 * points.x.size());
   for (std::size_t i = 0; i < points.x.size(); ++i) {
-    map.push_back(static_cast<float>(points.x[i] - x));
-    map.push_back(static_cast<float>(points.y[i] - y));
+    map.push_back(points.x[i]);
+    map.push_back(points.y[i]);
   }
   return map;
 }
@@ -195,7 +212,7 @@ std::vector<float> tsne(std::span<const float> features, std::size_t dimension,
   const Affinities affinities = joint_affinities(
       nearest_neighbours(features, dimension, perplexity_neighbours(perplexity, rows), pool),
       perplexity, pool);
-  return centred(
+  return interleaved(
       descend(affinities, first_points(features, dimension, options.seed, pool), options, pool));
 }
 

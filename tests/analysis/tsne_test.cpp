@@ -110,6 +110,13 @@ TEST(Tsne, RowsThatAreAllEqualGetPlacesOfTheirOwn) {
   EXPECT_EQ(std::ranges::unique(places).size(), 0U);
 }
 
+/// Noise alone: exaggerated affinities pull all points into one.
+TEST(Tsne, RowsWithoutStructureDoNotCollapse) {
+  const auto features = clusters(2500, 1, 0);
+  const auto map = tsne(features, kWidth, {.exaggeration = 40, .threads = 2});
+  EXPECT_GT(neighbourhood_preservation(features, kWidth, map, {}), 0.15);
+}
+
 TEST(Tsne, OneNumberARowIsEnough) {
   std::vector<float> features(100);
   for (std::size_t i = 0; i < 100; ++i) features[i] = static_cast<float>(i);
