@@ -22,7 +22,6 @@ namespace {
 constexpr std::size_t kChunk = 512;  ///< points of a task
 constexpr int kLookEvery = 50;       ///< iterations between two looks at the divergence
 constexpr double kStartWidth = 1e-4, kStartNoise = 1e-6;
-constexpr float kNarrowest = 1e-6F;
 constexpr double kLeastRate = 200;  ///< of few rows, as in the published code
 constexpr double kFinalRate = 4;    ///< after the exaggeration, in units of the rate in it
 
@@ -118,8 +117,8 @@ class Descent {
       move(begin, end, pull_y, &MapPoints::y, &Repulsion::y, phase);
     });
     std::swap(points_, next_);
-    hold_in_range(points_.x, moves_.x);
-    hold_in_range(points_.y, moves_.y);
+    centre(points_.x);
+    centre(points_.y);
   }
 
   /// Of the points, with the normaliser of an iteration ago.
@@ -130,21 +129,13 @@ class Descent {
   const MapPoints& points() const { return points_; }
 
  private:
-  /// Takes the mean off, and widens an axis that has become too narrow. Where rows have little
-  /// structure, exaggerated affinities pull all points into one, which numbers near the origin
-  /// survive only for a while. A narrow map is widened without harm, as forces on it are linear.
-  static void hold_in_range(std::vector<float>& places, std::vector<float>& moves) {
+  /// Takes the mean off. Where rows have little structure, exaggerated affinities pull all points
+  /// nearly into one, from which they come back; away from the origin their differences would be
+  /// lost to rounding, and they would not.
+  static void centre(std::vector<float>& places) {
     const auto mean = static_cast<float>(std::accumulate(places.begin(), places.end(), 0.0) /
                                          static_cast<double>(places.size()));
-    float widest = 0;
-    for (float& place : places) {
-      place -= mean;
-      widest = std::max(widest, std::abs(place));
-    }
-    if (widest == 0 || widest > kNarrowest) return;
-    const auto scale = static_cast<float>(kStartWidth) / widest;
-    for (float& place : places) place *= scale;
-    for (float& move : moves) move *= scale;
+    for (float& place : places) place -= mean;
   }
 
   void move(std::size_t begin, std::size_t end, const float* pull,
