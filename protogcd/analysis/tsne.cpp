@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t kChunk = 512;  ///< points of a task
 constexpr int kLookEvery = 50;       ///< iterations between two looks at the divergence
 constexpr double kStartWidth = 1e-4, kStartNoise = 1e-6;
+constexpr double kLeastRate = 200;  ///< of few rows, as in the published code
+constexpr double kFinalRate = 4;    ///< after the exaggeration, in units of the rate in it
 
 void check(std::span<const float> features, std::size_t dimension, const TsneOptions& options) {
   if (!(options.perplexity >= 1))
@@ -81,37 +83,42 @@ MapPoints first_points(std::span<const float> features, std::size_t dimension, s
   return points;
 }
 
+struct Phase {
+  double exaggeration, momentum, rate;
+};
+
 /// Gradient descent with momentum and gains (Jacobs 1988), as in the published code.
 class Descent {
  public:
-  Descent(const Affinities& affinities, MapPoints points, const TsneOptions& options,
-          ThreadPool& pool)
+  Descent(const Affinities& affinities, MapPoints points, ThreadPool& pool)
       : affinities_(affinities),
         pool_(pool),
         repulsion_(pool),
         points_(std::move(points)),
-        next_(points_),
-        rate_(std::max(static_cast<double>(affinities.rows()) / options.exaggeration, 200.0)) {
+        next_(points_) {
     start_phase();
   }
 
+  /// Each phase starts at rest.
   void start_phase() {
     const std::size_t rows = points_.x.size();
     for (auto* gains : {&gains_.x, &gains_.y}) gains->assign(rows, 1.0F);
     for (auto* moves : {&moves_.x, &moves_.y}) moves->assign(rows, 0.0F);
   }
 
-  void iterate(int round, double exaggeration, float momentum) {
+  void iterate(int round, const Phase& phase) {
     repulsion_.compute(points_, static_cast<std::size_t>(round), forces_);
     const std::size_t rows = points_.x.size();
     pool_.for_each((rows + kChunk - 1) / kChunk, [&](std::size_t chunk) {
       const std::size_t begin = chunk * kChunk, end = std::min(rows, begin + kChunk);
       float pull_x[kChunk], pull_y[kChunk];
       attraction(affinities_, points_, begin, end, pull_x, pull_y, width_);
-      move(begin, end, pull_x, &MapPoints::x, &Repulsion::x, exaggeration, momentum);
-      move(begin, end, pull_y, &MapPoints::y, &Repulsion::y, exaggeration, momentum);
+      move(begin, end, pull_x, &MapPoints::x, &Repulsion::x, phase);
+      move(begin, end, pull_y, &MapPoints::y, &Repulsion::y, phase);
     });
     std::swap(points_, next_);
+    centre(points_.x);
+    centre(points_.y);
   }
 
   /// Of the points, with the normaliser of an iteration ago.
@@ -122,12 +129,21 @@ class Descent {
   const MapPoints& points() const { return points_; }
 
  private:
+  /// Takes the mean off. Where rows have little structure, exaggerated affinities pull all points
+  /// nearly into one, from which they come back; away from the origin their differences would be
+  /// lost to rounding, and they would not.
+  static void centre(std::vector<float>& places) {
+    const auto mean = static_cast<float>(std::accumulate(places.begin(), places.end(), 0.0) /
+                                         static_cast<double>(places.size()));
+    for (float& place : places) place -= mean;
+  }
+
   void move(std::size_t begin, std::size_t end, const float* pull,
             std::vector<float> MapPoints::*axis, std::vector<float> Repulsion::*force,
-            double exaggeration, float momentum) {
-    const auto pull_scale = static_cast<float>(exaggeration);
+            const Phase& phase) {
+    const auto pull_scale = static_cast<float>(phase.exaggeration);
     const auto push_scale = static_cast<float>(1 / forces_.normaliser);
-    const auto rate = static_cast<float>(rate_);
+    const auto rate = static_cast<float>(phase.rate), momentum = static_cast<float>(phase.momentum);
     const float *push = (forces_.*force).data(), *now = (points_.*axis).data();
     float *gains = (gains_.*axis).data(), *moves = (moves_.*axis).data(),
           *next = (next_.*axis).data();
@@ -145,18 +161,21 @@ class Descent {
   GridRepulsion repulsion_;
   MapPoints points_, next_, gains_, moves_;
   Repulsion forces_;
-  double rate_;
   VectorWidth width_ = widest_vectors();
 };
 
 MapPoints descend(const Affinities& affinities, MapPoints points, const TsneOptions& options,
                   ThreadPool& pool) {
-  Descent descent(affinities, std::move(points), options, pool);
+  Descent descent(affinities, std::move(points), pool);
+  const double rate =
+      std::max(static_cast<double>(affinities.rows()) / options.exaggeration, kLeastRate);
+  const Phase exaggerated_phase{options.exaggeration, 0.5, rate};
+  const Phase final_phase{1, 0.8, kFinalRate * rate};
   double before = std::numeric_limits<double>::infinity();
   for (int done = 0; done < options.iterations;) {
     const bool exaggerated = done < options.exaggerated_iterations;
     if (done == options.exaggerated_iterations) descent.start_phase();
-    descent.iterate(done, exaggerated ? options.exaggeration : 1, exaggerated ? 0.5F : 0.8F);
+    descent.iterate(done, exaggerated ? exaggerated_phase : final_phase);
     ++done;
     if (options.keep_going && !options.keep_going(done))
       throw InterruptedError("the map was interrupted");
@@ -168,15 +187,12 @@ MapPoints descend(const Affinities& affinities, MapPoints points, const TsneOpti
   return descent.points();
 }
 
-std::vector<float> centred(const MapPoints& points) {
-  const auto rows = static_cast<double>(points.x.size());
-  const double x = std::accumulate(points.x.begin(), points.x.end(), 0.0) / rows;
-  const double y = std::accumulate(points.y.begin(), points.y.end(), 0.0) / rows;
+std::vector<float> interleaved(const MapPoints& points) {
   std::vector<float> map;
   map.reserve(2 * points.x.size());
   for (std::size_t i = 0; i < points.x.size(); ++i) {
-    map.push_back(static_cast<float>(points.x[i] - x));
-    map.push_back(static_cast<float>(points.y[i] - y));
+    map.push_back(points.x[i]);
+    map.push_back(points.y[i]);
   }
   return map;
 }
@@ -195,7 +211,7 @@ std::vector<float> tsne(std::span<const float> features, std::size_t dimension,
   const Affinities affinities = joint_affinities(
       nearest_neighbours(features, dimension, perplexity_neighbours(perplexity, rows), pool),
       perplexity, pool);
-  return centred(
+  return interleaved(
       descend(affinities, first_points(features, dimension, options.seed, pool), options, pool));
 }
 

@@ -110,6 +110,18 @@ TEST(Tsne, RowsThatAreAllEqualGetPlacesOfTheirOwn) {
   EXPECT_EQ(std::ranges::unique(places).size(), 0U);
 }
 
+/// Noise alone: exaggerated affinities pull all points nearly into one.
+TEST(Tsne, RowsWithoutStructureDoNotCollapse) {
+  constexpr std::size_t kWide = 12 * kWidth, kRows = 2500;
+  const auto features = clusters(12 * kRows, 1, 0);
+  const auto map = tsne(features, kWide, {.iterations = 500, .threads = 2});
+  EXPECT_GT(neighbourhood_preservation(features, kWide, map, {}), 0.1);
+  double x = 0, y = 0;
+  for (std::size_t i = 0; i < kRows; ++i) x += map[2 * i], y += map[2 * i + 1];
+  EXPECT_NEAR(x / kRows, 0, 1e-5);
+  EXPECT_NEAR(y / kRows, 0, 1e-5);
+}
+
 TEST(Tsne, OneNumberARowIsEnough) {
   std::vector<float> features(100);
   for (std::size_t i = 0; i < 100; ++i) features[i] = static_cast<float>(i);
