@@ -1,5 +1,5 @@
-// The files in configs/ (but for sweeps and sets of outliers) are what `train` takes: every key, and every value that
-// any file gives it.
+// The files in configs/ (but for sweeps and sets of outliers) are what `train` takes: every key,
+// and every value that any file gives it.
 #include <gmock/gmock.h>
 
 #include <map>
