@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/report/report.h"
 
@@ -17,6 +18,8 @@ struct ReportVerbOptions {
 };
 
 void report(const ReportVerbOptions& options, Session& session) {
+  if (!std::filesystem::is_directory(options.run))
+    throw UsageError(fmt::format("RUN: there is no folder '{}'", options.run.string()));
   const auto out = options.out.empty() ? options.run / "report.html" : options.out;
   // The run's own page is made again without asking: nothing else is lost by it.
   check_output_file(out, options.overwrite || options.out.empty(), "--out");

@@ -6,6 +6,8 @@
 
 #include <stdexcept>
 
+#include <cstdint>  // toml++ 3.3 uses its types, and g++ 13 no longer brings them along
+
 #include <toml++/impl/preprocessor.h>
 
 namespace protogcd {
