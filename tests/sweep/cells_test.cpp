@@ -121,8 +121,10 @@ TEST(Cells, TheCellsFolderIsFilledInWhenTheCommandIsMade) {
 
 TEST(Cells, AnOutputThatIsNoRunIsCalledAsItsStep) {
   const auto output = [](const std::string& name, const std::string& ending) {
-    CellStep step{.name = name, .traits = {}, .words = {name}};
+    CellStep step;
+    step.name = name;
     step.traits.out_ending = ending;
+    step.words = {name};
     return command_of(step, "cell", 1);
   };
   EXPECT_THAT(output("attention", ".png"),
