@@ -286,6 +286,19 @@ Dataset open_corrected_data(const TrainVerbOptions& options, Logger& log) {
   return dataset;
 }
 
+/// The run is finished whatever becomes of its page.
+void write_page(const std::filesystem::path& out, const Session& session, const Context& context) {
+  try {
+    write_report(out, out / "report.html", context);
+    if (!session.json())
+      fmt::print("report: {} (open it in a browser)\n", (out / "report.html").string());
+  } catch (const Error& error) {
+    context.log.warning(
+        fmt::format("the run is complete, but has no report: {}; make it with: protogcd report {}",
+                    error.what(), out.string()));
+  }
+}
+
 /// Trains, or gives back what a finished run with the same configuration found.
 nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backbone,
                           Session& session, const Context& context) {
@@ -303,11 +316,7 @@ nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backb
   write_file_atomically(result_file,
                         json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (!session.json()) print(summary, out);
-  if (options.report && has_report_page()) {
-    write_report(out, out / "report.html", context);
-    if (!session.json())
-      fmt::print("report: {} (open it in a browser)\n", (out / "report.html").string());
-  }
+  if (options.report && has_report_page()) write_page(out, session, context);
   return json;
 }
 

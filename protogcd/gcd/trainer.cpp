@@ -405,8 +405,7 @@ void Trainer::write_embeddings(const at::Tensor& after) {
         parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
       });
   const std::int64_t n = after.size(0), kept = std::min(n, kMostRows);
-  const at::Tensor rows = at::arange(kept, at::kLong) * n / kept;
-  const at::Tensor places = rows.to(at::kLong);
+  const at::Tensor places = at::div(at::arange(kept, at::kLong) * n, kept, "floor");
   const at::Tensor before = at::cat(parts).index_select(0, places).contiguous();
   const at::Tensor now = after.to(at::kHalf).index_select(0, places).contiguous();
   const at::Tensor prototypes =
