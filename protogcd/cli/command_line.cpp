@@ -262,6 +262,16 @@ int dispatch_or_help(const std::vector<std::string>& arguments, const std::vecto
   }
 }
 
+constexpr const char* kLowerMemory =
+    "lower --batch-size, --threads, --image-size, or with a token bank --bank-views or --bank-max "
+    "(--bank-home host keeps it off the GPU)";
+
+/// In libtorch's words; nullptr where it is another error.
+const char* device_out_of_memory(std::string_view what) {
+  if (what.find("CUDA out of memory") != what.npos) return "GPU";
+  return what.find("can't allocate memory") != what.npos ? "CPU" : nullptr;
+}
+
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
@@ -278,9 +288,11 @@ int run_command_line(const std::vector<std::string>& arguments, const std::vecto
     return report(fmt::format("'{}': {}", error.path1().string(), error.code().message()), "",
                   ErrorKind::kFile);
   } catch (const std::bad_alloc&) {
-    return report("out of memory", "lower the batch size or the number of threads",
-                  ErrorKind::kDevice);
+    return report("out of memory", kLowerMemory, ErrorKind::kDevice);
   } catch (const std::exception& error) {
+    if (const char* device = device_out_of_memory(error.what()))
+      return report(fmt::format("out of memory on the {}", device), kLowerMemory,
+                    ErrorKind::kDevice);
     return report(fmt::format("internal error: {}", error.what()),
                   "this is a bug: please report it with the command that caused it",
                   ErrorKind::kInternal);

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "protogcd/cli/bench_table.h"
 #include "protogcd/cli/python_process.h"
@@ -19,6 +22,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
 #include "protogcd/engine/bank_views.h"
+#include "protogcd/engine/captured_work.h"
 #include "protogcd/engine/placement.h"
 #include "protogcd/engine/tail.h"
 #include "protogcd/gcd/train_step.h"
@@ -113,9 +117,12 @@ class Benchmark {
 
   void add_bank_step();
   void add_parts();
+  void add_fresh_step();
   void add_full_step();
   void add_python_step();
+  void advance(ViewSource& views);
   TrunkTokens next_tokens();
+  at::Tensor run_step(ViewSource& views, CapturedWork& captured);
   at::Tensor pulled(const HeadOutput& output) const;
 
   const Options& options_;
@@ -132,9 +139,12 @@ class Benchmark {
   std::unique_ptr<TrainStep> step_, full_step_;
   std::unique_ptr<BankStore> bank_;
   Sampler sampler_;
-  std::unique_ptr<BankViews> views_;
-  std::size_t left_ = 0;  ///< steps of the epoch
+  std::unique_ptr<ViewSource> views_, fresh_views_;
+  CapturedWork captured_, fresh_captured_;
+  std::map<const ViewSource*, std::size_t> left_;  ///< steps of their epochs
   std::uint32_t epoch_ = 0;
+  std::unique_ptr<ImageWindows> windows_;
+  std::optional<Trunk> fresh_trunk_;
   std::optional<Trunk> trunk_;
   std::unique_ptr<PythonProcess> python_;
   StepBatch batch_;
@@ -161,7 +171,10 @@ Benchmark::Benchmark(const Options& options, Session& session)
       objective_({}, options.classes, {}, placement_.trained, placement_.device),
       sampler_(static_cast<std::size_t>(options.images / 2),
                static_cast<std::size_t>(options.images - options.images / 2), 0,
-               static_cast<std::size_t>(options.batch)) {
+               static_cast<std::size_t>(options.batch)),
+      captured_(placement_.device),
+      fresh_captured_(placement_.device) {
+  if (placement_.device.is_cuda() && placement_.frozen == at::kBFloat16) allow_tf32();
   const auto on_device = at::device(placement_.device);
   const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
   batch_ = {.labels = at::arange(batch, on_device.dtype(at::kLong)) % shape_.classes,
@@ -171,17 +184,30 @@ Benchmark::Benchmark(const Options& options, Session& session)
                .hard_count = at::scalar_tensor(batch / 2, on_device.dtype(at::kLong))};
   add_bank_step();
   add_parts();
+  if (placement_.device.is_cuda()) add_fresh_step();
   if (!options.no_full) add_full_step();
   if (!options.python.empty()) add_python_step();
 }
 
-TrunkTokens Benchmark::next_tokens() {
-  if (left_ == 0) {
-    views_->start_epoch(epoch_++, 0);
-    left_ = sampler_.batches_per_epoch();
+void Benchmark::advance(ViewSource& views) {
+  std::size_t& left = left_[&views];
+  if (left == 0) {
+    views.start_epoch(epoch_++, 0);
+    left = sampler_.batches_per_epoch();
   }
-  --left_;
-  return views_->next();
+  --left;
+  views.advance();
+}
+
+TrunkTokens Benchmark::next_tokens() {
+  advance(*views_);
+  return views_->tokens();
+}
+
+at::Tensor Benchmark::run_step(ViewSource& views, CapturedWork& captured) {
+  advance(views);
+  captured.run([&] { step_->run(views.tokens(), batch_, schedule_); });
+  return step_->parameters().values();
 }
 
 void Benchmark::add_bank_step() {
@@ -202,9 +228,31 @@ void Benchmark::add_bank_step() {
   head_ = std::make_unique<Head>(shape_, 0, placement_.trained, placement_.device);
   step_ = std::make_unique<TrainStep>(*tail_, *head_, objective_, SgdOptions{}, alone_);
   measured_.push_back({"bank", [this] {
-                         return time(options_.steps, [&] {
-                           return step_->run(next_tokens(), batch_, schedule_).total;
-                         });
+                         return time(options_.steps, [&] { return run_step(*views_, captured_); });
+                       }});
+}
+
+/// New crops of images that lie on the GPU.
+void Benchmark::add_fresh_step() {
+  const auto count = static_cast<std::size_t>(options_.images);
+  ImageCache cache(count, std::numeric_limits<std::uint64_t>::max());
+  const ViewSize view = ViewSize::for_crop(static_cast<int>(size_));
+  Image image(view.short_side, view.short_side);
+  RandomStream stream({.seed = 0});
+  for (std::uint8_t& value : image.pixels) value = static_cast<std::uint8_t>(stream.below(256));
+  std::vector<std::uint32_t> list(count);
+  std::iota(list.begin(), list.end(), 0);
+  for (const std::uint32_t source : list) cache.offer(source, image);
+  windows_ = ImageWindows::make(cache, list, view.crop, {}, placement_.frozen, placement_.device,
+                                free_memory(placement_.device) / 3);
+  if (!windows_) return;
+  fresh_trunk_.emplace(vit_, placement_.frozen, placement_.device);
+  fresh_views_ =
+      std::make_unique<FreshViews>(make_cut_pixels(*windows_, sampler_, 0), sampler_, *fresh_trunk_,
+                                   placement_.trunk_batch(), placement_.device);
+  measured_.push_back({"fresh", [this] {
+                         return time(options_.steps,
+                                     [&] { return run_step(*fresh_views_, fresh_captured_); });
                        }});
 }
 
@@ -303,8 +351,8 @@ void Benchmark::run() {
 }
 
 const std::vector<std::string> kColumns = {
-    "step",   "backbone", "device", "dtype",       "threads", "batch",     "milliseconds",
-    "lowest", "highest",  "gflops", "roof_gflops", "share",   "times_bank"};
+    "step",   "backbone", "device",   "dtype",  "threads",     "batch", "milliseconds",
+    "lowest", "highest",  "images/s", "gflops", "roof_gflops", "share", "times_bank"};
 
 std::vector<std::vector<std::string>> Benchmark::rows() const {
   const double side = placement_.device.is_cuda() ? 8192 : 2048;
@@ -320,6 +368,7 @@ std::vector<std::vector<std::string>> Benchmark::rows() const {
          std::to_string(session_.context.threads), std::to_string(options_.batch),
          fmt::format("{:.2f}", spread.median), fmt::format("{:.2f}", spread.low),
          fmt::format("{:.2f}", spread.high),
+         fmt::format("{:.0f}", 1000 * static_cast<double>(options_.batch) / spread.median),
          measured.operations > 0 ? fmt::format("{:.1f}", rate) : "", fmt::format("{:.1f}", roof),
          measured.operations > 0 ? fmt::format("{:.3f}", rate / roof) : "",
          fmt::format("{:.2f}", spread.median / bank)});

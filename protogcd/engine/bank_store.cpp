@@ -35,15 +35,15 @@ const at::Tensor& tokens_of(const TrunkTokens& tokens) {
 
 class MemoryBank : public BankStore {
  public:
-  MemoryBank(const BankLayout& l, at::Device device)
+  MemoryBank(const BankLayout& l, at::Device device, bool pinned)
       : BankStore(l),
         keys_(static_cast<std::size_t>(l.views)),
         has_(static_cast<std::size_t>(l.views)) {
     try {
-      tokens_ = at::empty({l.views, l.images, l.tokens, l.width}, at::device(device).dtype(l.type));
+      const auto options = at::TensorOptions().device(device).pinned_memory(pinned);
+      tokens_ = at::empty({l.views, l.images, l.tokens, l.width}, options.dtype(l.type));
       if (l.with_class_token) {
-        class_tokens_ =
-            at::empty({l.views, l.images, l.width}, at::device(device).dtype(l.class_type()));
+        class_tokens_ = at::empty({l.views, l.images, l.width}, options.dtype(l.class_type()));
       }
     } catch (const c10::Error&) {
       throw DeviceError(
@@ -371,8 +371,9 @@ std::uint64_t BankLayout::view_bytes() const {
   return static_cast<std::uint64_t>(images) * (token_row_bytes() + class_row_bytes());
 }
 
-std::unique_ptr<BankStore> make_memory_bank(const BankLayout& layout, at::Device device) {
-  return std::make_unique<MemoryBank>(layout, device);
+std::unique_ptr<BankStore> make_memory_bank(const BankLayout& layout, at::Device device,
+                                            bool pinned) {
+  return std::make_unique<MemoryBank>(layout, device, pinned);
 }
 
 std::unique_ptr<BankStore> open_file_bank(const BankLayout& layout, const fs::path& folder,

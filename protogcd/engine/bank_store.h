@@ -67,8 +67,10 @@ class BankStore {
   BankLayout layout_;
 };
 
-/// In the memory of a device (the CPU's: host memory).
-std::unique_ptr<BankStore> make_memory_bank(const BankLayout& layout, at::Device device);
+/// In the memory of a device (the CPU's: host memory). Pinned memory of the host is what a GPU
+/// reads by itself.
+std::unique_ptr<BankStore> make_memory_bank(const BankLayout& layout, at::Device device,
+                                            bool pinned = false);
 
 /// In files of `folder`, mapped into memory for reading. `identity` says what the tokens depend on,
 /// by name; what was made for another identity is made anew, and said so, and what differs. Each

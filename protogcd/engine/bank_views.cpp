@@ -4,9 +4,14 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <cstring>
 
 #include "protogcd/core/error.h"
+#ifdef PROTOGCD_WITH_CUDA
+#include "protogcd/engine/cuda_kernels.h"
+#endif
 
 namespace protogcd {
 
@@ -36,6 +41,14 @@ BankViews::BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed
       slots_(2 * sampler.batch_size()),
       images_(2 * sampler.batch_size()) {}
 
+bool BankViews::gpu_gathers() const {
+  constexpr std::uint64_t kWord = 16;  // what the kernel copies at once
+  const BankLayout& l = bank_->layout();
+  const at::Tensor all = bank_->all_tokens();
+  return device_.is_cuda() && all.defined() && (all.is_cuda() || all.is_pinned()) &&
+         l.token_row_bytes() % kWord == 0 && l.class_row_bytes() % kWord == 0;
+}
+
 void BankViews::make_buffers() {
   if (tokens_.defined()) return;
   const BankLayout& l = bank_->layout();
@@ -47,9 +60,14 @@ void BankViews::make_buffers() {
                                         : at::Tensor()};
   };
   std::tie(tokens_, class_tokens_) = make(device_);
-  if (is_on_gpu()) return;
-  std::tie(host_tokens_, host_class_tokens_) =
-      device_.is_cpu() ? std::pair{tokens_, class_tokens_} : make(at::kCPU);
+  if (gpu_gathers()) {
+    rows_ = at::empty({rows}, at::device(device_).dtype(at::kLong));
+    return;
+  }
+  for (Gathered& gathered : gathered_) {
+    std::tie(gathered.tokens, gathered.class_tokens) =
+        device_.is_cpu() ? std::pair{tokens_, class_tokens_} : make(at::kCPU);
+  }
 }
 
 void BankViews::draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const {
@@ -68,7 +86,7 @@ void BankViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
   make_buffers();
   epoch_ = epoch;
   step_ = first_step;
-  if (!is_on_gpu()) return;
+  if (!rows_.defined()) return;
   // All at once, so that no step waits for numbers on their way to the device.
   const std::size_t steps = sampler_.batches_per_epoch();
   at::Tensor rows = at::empty(
@@ -79,7 +97,7 @@ void BankViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
     for (std::size_t i = 0; i < images_.size(); ++i)
       out[i] = slots_[i] * bank_->layout().images + images_[i];
   }
-  rows_ = rows.to(device_);
+  all_rows_ = rows.to(device_);
 }
 
 void BankViews::gather_on_cpu(std::size_t step) {
@@ -94,9 +112,11 @@ void BankViews::gather_on_cpu(std::size_t step) {
     }
   }
   draw_rows(step, slots_.data(), images_.data());
-  auto* to = static_cast<std::byte*>(host_tokens_.data_ptr());
+  Gathered& gathered = gathered_[step % 2];
+  if (gathered.copied) gathered.copied->synchronize();
+  auto* to = static_cast<std::byte*>(gathered.tokens.data_ptr());
   auto* class_to =
-      l.with_class_token ? static_cast<std::byte*>(host_class_tokens_.data_ptr()) : nullptr;
+      l.with_class_token ? static_cast<std::byte*>(gathered.class_tokens.data_ptr()) : nullptr;
   const std::uint64_t bytes = l.token_row_bytes(), class_bytes = l.class_row_bytes();
   at::parallel_for(
       0, static_cast<std::int64_t>(images_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -115,23 +135,37 @@ void BankViews::gather_on_cpu(std::size_t step) {
   }
 }
 
-TrunkTokens BankViews::next() {
+void BankViews::advance() {
   if (step_ >= sampler_.batches_per_epoch())
     throw InternalError("BankViews: no step left in this epoch");
-  const at::NoGradGuard no_grad;
   const std::size_t step = step_++;
   if (rows_.defined()) {
-    const at::Tensor rows = rows_[static_cast<std::int64_t>(step)];
-    at::Tensor flat = tokens_.view({tokens_.size(0), -1});
-    at::index_select_out(flat, bank_->all_tokens(), 0, rows);
+    rows_.copy_(all_rows_[static_cast<std::int64_t>(step)]);
+    return;
+  }
+  gather_on_cpu(step);
+  if (device_.is_cpu()) return;
+  Gathered& gathered = gathered_[step % 2];
+  tokens_.copy_(gathered.tokens, /*non_blocking=*/true);
+  if (class_tokens_.defined()) class_tokens_.copy_(gathered.class_tokens, /*non_blocking=*/true);
+  if (!gathered.copied) gathered.copied.emplace(device_.type());
+  gathered.copied->record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+}
+
+TrunkTokens BankViews::tokens() {
+  const at::NoGradGuard no_grad;
+  if (rows_.defined()) {
+    const at::Tensor all = bank_->all_tokens();
+#ifdef PROTOGCD_WITH_CUDA
+    const BankLayout& l = bank_->layout();
     if (class_tokens_.defined())
-      at::index_select_out(class_tokens_, bank_->all_class_tokens(), 0, rows);
-  } else {
-    gather_on_cpu(step);
-    if (!device_.is_cpu()) {
-      tokens_.copy_(host_tokens_);
-      if (class_tokens_.defined()) class_tokens_.copy_(host_class_tokens_);
-    }
+      gather_rows_on_cuda(bank_->all_class_tokens().const_data_ptr(), l.class_row_bytes(), rows_,
+                          class_tokens_);
+    if (!all.is_cuda() || !class_tokens_.defined())
+      gather_rows_on_cuda(all.const_data_ptr(), l.token_row_bytes(), rows_, tokens_);
+#endif
+    if (all.is_cuda() && class_tokens_.defined())
+      return {all.view({-1, tokens_.size(1), tokens_.size(2)}), class_tokens_, {}, rows_};
   }
   if (class_tokens_.defined()) return {tokens_, class_tokens_, {}};
   return {{}, {}, tokens_};

@@ -1,7 +1,10 @@
 // Training's views out of a token bank: no pixels and no trunk, only rows to be gathered.
 #pragma once
 
+#include <c10/core/Event.h>
+
 #include <functional>
+#include <optional>
 
 #include "protogcd/engine/token_bank.h"
 #include "protogcd/engine/view_source.h"
@@ -24,14 +27,22 @@ class BankViews : public ViewSource {
 
   /// Computes what the bank misses for this epoch.
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override;
-  /// The tokens lie in buffers that the next call fills again; nothing is allocated.
-  TrunkTokens next() override;
+  void advance() override;
+  /// They lie in buffers that the next step fills again, or in the bank itself.
+  TrunkTokens tokens() override;
 
  private:
-  bool is_on_gpu() const { return bank_->tokens(0).is_cuda(); }
+  /// The GPU takes rows by itself: from its own memory, or from the host's pinned memory.
+  bool gpu_gathers() const;
   void make_buffers();
   void draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const;
   void gather_on_cpu(std::size_t step);
+
+  /// Where rows are put together on the CPU: [2B, T, D] and [2B, D].
+  struct Gathered {
+    at::Tensor tokens, class_tokens;
+    std::optional<c10::Event> copied = {};  ///< when a GPU has taken them
+  };
 
   Prepare prepare_;
   const BankStore* bank_ = nullptr;
@@ -40,10 +51,11 @@ class BankViews : public ViewSource {
   at::Device device_;
   std::uint32_t epoch_ = 0;
   std::size_t step_ = 0;
-  at::Tensor rows_;  ///< [steps, 2B] int64 on the device, where the bank is one tensor there
-  std::vector<std::int64_t> slots_, images_;    ///< [2B] of a step
-  at::Tensor tokens_, class_tokens_;            ///< [2B, T, D] and [2B, D] on the device
-  at::Tensor host_tokens_, host_class_tokens_;  ///< the same on the CPU
+  std::vector<std::int64_t> slots_, images_;  ///< [2B] of a step
+  at::Tensor all_rows_;                       ///< [steps, 2B] int64 on the GPU that gathers
+  at::Tensor rows_;                           ///< [2B], of the step at hand
+  at::Tensor tokens_, class_tokens_;          ///< [2B, T, D] and [2B, D] on the device
+  Gathered gathered_[2];                      ///< the CPU fills one while a GPU takes the other
 };
 
 }  // namespace protogcd

@@ -3,10 +3,17 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#ifdef PROTOGCD_WITH_CUDA
+#include "protogcd/engine/cuda_kernels.h"
+#endif
+
 namespace protogcd {
 
 void borrow_differences(TrunkTokens& tokens, const at::Tensor& other, const at::Tensor& factor,
                         double epsilon) {
+#ifdef PROTOGCD_WITH_CUDA
+  if (can_borrow_on_cuda(tokens)) return borrow_on_cuda(tokens, other, factor, epsilon);
+#endif
   const bool is_normalised = tokens.normalised.defined();
   at::Tensor in_place =
       is_normalised ? tokens.class_token : tokens.raw.select(1, 0);  // [2B, D], a view
@@ -16,8 +23,12 @@ void borrow_differences(TrunkTokens& tokens, const at::Tensor& other, const at::
   in_place.copy_(
       at::addcmul(class_token, differences, factor.to(class_token.scalar_type()).unsqueeze(1)));
   if (!is_normalised) return;
-  tokens.normalised.select(1, 0).copy_(
-      at::layer_norm(in_place, {in_place.size(1)}, {}, {}, epsilon));
+  const at::Tensor normed = at::layer_norm(in_place, {in_place.size(1)}, {}, {}, epsilon);
+  if (tokens.rows.defined()) {  // the bank's own tokens stay as they are
+    tokens.first = normed.to(tokens.normalised.scalar_type());
+  } else {
+    tokens.normalised.select(1, 0).copy_(normed);
+  }
 }
 
 BorrowedViews::BorrowedViews(std::unique_ptr<ViewSource> views, const Sampler& sampler,
@@ -49,13 +60,22 @@ void BorrowedViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
   }
   others_ = others.to(device_);
   factors_ = factors.to(device_);
+  if (other_.defined()) return;
+  other_ = at::empty_like(others_[0]);
+  factor_ = at::empty_like(factors_[0]);
 }
 
-TrunkTokens BorrowedViews::next() {
-  const at::NoGradGuard no_grad;
-  TrunkTokens tokens = views_->next();
-  borrow_differences(tokens, others_[step_], factors_[step_], epsilon_);
+void BorrowedViews::advance() {
+  views_->advance();
+  other_.copy_(others_[step_]);
+  factor_.copy_(factors_[step_]);
   ++step_;
+}
+
+TrunkTokens BorrowedViews::tokens() {
+  const at::NoGradGuard no_grad;
+  TrunkTokens tokens = views_->tokens();
+  borrow_differences(tokens, other_, factor_, epsilon_);
   return tokens;
 }
 

@@ -15,8 +15,9 @@
 
 namespace protogcd {
 
-/// tokens of 2B rows, changed in place: row i borrows the difference of image other[i] times
-/// factor[i]. `epsilon` is that of the model's norms. other: [2B] int64, factor: [2B] float.
+/// tokens of 2B rows, changed (in place, or to new tensors; a bank's own stay as they are): row i
+/// borrows the difference of image other[i] times factor[i]. `epsilon` is that of the model's
+/// norms. other: [2B] int64, factor: [2B] float.
 void borrow_differences(TrunkTokens& tokens, const at::Tensor& other, const at::Tensor& factor,
                         double epsilon);
 
@@ -29,7 +30,9 @@ class BorrowedViews : public ViewSource {
                 double epsilon, std::uint64_t seed, at::Device device);
 
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override;
-  TrunkTokens next() override;
+  void advance() override;
+  TrunkTokens tokens() override;
+  DeviceClock* clock() override { return views_->clock(); }
 
  private:
   std::unique_ptr<ViewSource> views_;
@@ -39,6 +42,7 @@ class BorrowedViews : public ViewSource {
   at::Device device_;
   std::int64_t step_ = 0;
   at::Tensor others_, factors_;  ///< [steps, 2B] on the device
+  at::Tensor other_, factor_;    ///< [2B], of the step at hand
 };
 
 }  // namespace protogcd

@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
-#include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cuda_bf16.h>
 
 #include "protogcd/engine/cuda_kernels.h"
@@ -91,7 +91,7 @@ at::Tensor residual_norm(at::Tensor& x, const at::Tensor& branch, const at::Tens
   const int vectors = static_cast<int>(width / kVector);
   const dim3 threads(kLanes, kRowsPerBlock), blocks(static_cast<unsigned>((rows + kRowsPerBlock - 1) / kRowsPerBlock));
   const auto launch = [&](auto per_lane) {
-    residual_norm_kernel<decltype(per_lane)::value><<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+    residual_norm_kernel<decltype(per_lane)::value><<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(
         vectors_of(x), vectors_of(branch), vectors_of(scale), vectors_of(shift), vectors_of(normed), rows, vectors,
         static_cast<float>(epsilon));
     C10_CUDA_KERNEL_LAUNCH_CHECK();

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "protogcd/engine/cuda_kernels.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define PROTOGCD_AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
@@ -22,6 +24,60 @@ at::Tensor pooled_tokens_plainly(const at::Tensor& queries, const at::Tensor& to
       at::matmul(queries.to(type), tokens.transpose(1, 2)).to(exact);  // [B, H, T]
   return at::matmul(at::softmax(scores, -1).to(type), tokens).to(exact);
 }
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// [B, T, D]: what the rows name, as one tensor.
+at::Tensor gathered(const PooledRows& rows) {
+  at::Tensor tokens = rows.rows.defined() ? rows.tokens.index_select(0, rows.rows) : rows.tokens;
+  if (!rows.first.defined()) return tokens;
+  if (!rows.rows.defined()) tokens = tokens.clone();
+  tokens.select(1, 0).copy_(rows.first);
+  return tokens;
+}
+
+#ifdef PROTOGCD_WITH_CUDA
+
+class PooledOnCuda : public torch::autograd::Function<PooledOnCuda> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& queries,
+                            const PooledRows& rows) {
+    auto [out, shares] = pool_on_cuda(queries, rows);
+    context->save_for_backward({rows.tokens, rows.rows, rows.first, shares});
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    return {pool_gradient_on_cuda(gradients[0], {saved[0], saved[1], saved[2]}, saved[3]),
+            at::Tensor()};
+  }
+};
+
+bool is_on_cuda(const at::Tensor& queries, const PooledRows& rows) {
+  return can_pool_on_cuda(queries, rows);
+}
+
+at::Tensor pooled_on_cuda(const at::Tensor& queries, const PooledRows& rows) {
+  return PooledOnCuda::apply(queries, rows);
+}
+
+#else
+
+bool is_on_cuda(const at::Tensor&, const PooledRows&) {
+  return false;
+}
+
+at::Tensor pooled_on_cuda(const at::Tensor&, const PooledRows&) {
+  return {};
+}
+
+#endif
+
+}  // namespace
 
 #if defined(__x86_64__)
 
@@ -190,7 +246,7 @@ at::Tensor run_all(const at::Tensor& queries, const at::Tensor& tokens, const Be
 
 class PooledTokens : public torch::autograd::Function<PooledTokens> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& queries,
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& queries,
                             const at::Tensor& tokens) {
     const std::int64_t heads = queries.size(1), count = tokens.size(1);
     at::Tensor shares = at::empty({queries.size(0), heads, count}, queries.options());
@@ -208,8 +264,7 @@ class PooledTokens : public torch::autograd::Function<PooledTokens> {
   }
 
   /// With p the shares and g what comes back: dq = sum_t p_t (g . n_t - sum_s p_s g . n_s) n_t.
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& gradients) {
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor &tokens = saved[0], &shares = saved[1];
     const std::int64_t heads = shares.size(1), count = shares.size(2);
@@ -234,7 +289,9 @@ bool is_fast_for(const at::Tensor& queries, const at::Tensor& tokens) {
 
 }  // namespace
 
-at::Tensor pooled_tokens(const at::Tensor& queries, const at::Tensor& tokens) {
+at::Tensor pooled_tokens(const at::Tensor& queries, const PooledRows& rows) {
+  if (is_on_cuda(queries, rows)) return pooled_on_cuda(queries, rows);
+  const at::Tensor tokens = gathered(rows);
   return is_fast_for(queries, tokens) ? PooledTokens::apply(queries, tokens)
                                       : pooled_tokens_plainly(queries, tokens);
 }
@@ -245,8 +302,9 @@ bool has_fast_pooled_tokens() {
   return false;
 }
 
-at::Tensor pooled_tokens(const at::Tensor& queries, const at::Tensor& tokens) {
-  return pooled_tokens_plainly(queries, tokens);
+at::Tensor pooled_tokens(const at::Tensor& queries, const PooledRows& rows) {
+  if (is_on_cuda(queries, rows)) return pooled_on_cuda(queries, rows);
+  return pooled_tokens_plainly(queries, gathered(rows));
 }
 
 #endif

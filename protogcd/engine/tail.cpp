@@ -7,6 +7,16 @@
 #include "protogcd/engine/pooled_tokens.h"
 
 namespace protogcd {
+namespace {
+
+/// [B, D]
+at::Tensor normalised_class(const TrunkTokens& tokens) {
+  if (tokens.first.defined()) return tokens.first;
+  const at::Tensor all = tokens.normalised.select(1, 0);
+  return tokens.rows.defined() ? all.index_select(0, tokens.rows) : all;
+}
+
+}  // namespace
 
 Tail::Tail(const Vit& vit, at::ScalarType type, at::Device device)
     : config_(vit.config()),
@@ -20,23 +30,23 @@ Tail::Tail(const Vit& vit, at::ScalarType type, at::Device device)
 // so that the tokens are touched by two small products only, and never projected. gamma and the
 // softmax's scale go into the matrices and the query, which are smaller than what they act on.
 at::Tensor Tail::forward(const TrunkTokens& tokens) const {
-  const at::Tensor& n = tokens.normalised;  // [B, T, D]
-  const std::int64_t batch = n.size(0), width = config_.width, heads = config_.heads,
-                     head = config_.head_width();
+  const std::int64_t batch = tokens.class_token.size(0), width = config_.width,
+                     heads = config_.heads, head = config_.head_width();
   const at::ScalarType type = block_.qkv.weight.scalar_type();
   const auto qkv_weight =
       block_.qkv.weight.view({3, heads, head, width}).unbind();  // q, k, v: [heads, head, D]
   const auto qkv_bias = block_.qkv.bias.view({3, width}).unbind();
   const at::Tensor &gamma = block_.norm1.weight, &beta = block_.norm1.bias;
 
-  const at::Tensor class_input = n.select(1, 0).to(type) * gamma + beta;  // [B, D]
+  const at::Tensor class_input = normalised_class(tokens).to(type) * gamma + beta;  // [B, D]
   const double scale = 1 / std::sqrt(static_cast<double>(head));
   const at::Tensor query =
       at::linear(class_input, qkv_weight[0].reshape({width, width}), qkv_bias[0]) * scale;
   const at::Tensor absorbed =
       at::matmul(query.view({batch, heads, head}).transpose(0, 1), qkv_weight[1] * gamma)
-          .transpose(0, 1);                            // [B, heads, D]
-  const at::Tensor mean = pooled_tokens(absorbed, n);  // [B, heads, D]
+          .transpose(0, 1);  // [B, heads, D]
+  const at::Tensor mean =
+      pooled_tokens(absorbed, {tokens.normalised, tokens.rows, tokens.first});  // [B, heads, D]
   const at::Tensor values =
       at::matmul(mean.transpose(0, 1), (qkv_weight[2] * gamma).transpose(1, 2))
           .transpose(0, 1)

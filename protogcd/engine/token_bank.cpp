@@ -40,7 +40,7 @@ std::string home_in_words(const BankPlan& plan) {
     case BankHome::kFile:
       return fmt::format("in {}", plan.folder.string());
     default:
-      return "in memory";
+      return plan.device.is_cuda() ? "in pinned memory" : "in memory";
   }
 }
 
@@ -90,13 +90,14 @@ struct TokenBank::Group {
 };
 
 TokenBank::TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std::uint32_t> images,
-                     const Trunk& trunk, const LoaderOptions& loader,
+                     const Trunk& trunk, const LoaderOptions& loader, const ImageWindows* windows,
                      std::map<std::string, std::string> identity, const Context& context)
     : plan_(std::move(plan)),
       sources_(sources),
       images_(std::move(images)),
       trunk_(trunk),
       loader_(loader),
+      windows_(windows),
       identity_(std::move(identity)),
       context_(context) {
   if (static_cast<std::int64_t>(images_.size()) != plan_.layout.images)
@@ -114,8 +115,9 @@ RandomKey TokenBank::view_key(std::size_t image, std::int64_t view,
 
 void TokenBank::open() {
   if (plan_.home != BankHome::kFile) {
-    store_ = make_memory_bank(
-        plan_.layout, plan_.home == BankHome::kDevice ? plan_.device : at::Device(at::kCPU));
+    const bool on_device = plan_.home == BankHome::kDevice;
+    store_ = make_memory_bank(plan_.layout, on_device ? plan_.device : at::Device(at::kCPU),
+                              /*pinned=*/!on_device && plan_.device.is_cuda());
     return;
   }
   const BankLayout& l = plan_.layout;
@@ -156,7 +158,8 @@ std::vector<TokenBank::Group> TokenBank::missing(std::uint32_t epoch) const {
 void TokenBank::say_plan(std::uint64_t missing_views) const {
   const BankLayout& l = plan_.layout;
   const std::int64_t block = std::min(l.block, l.images);
-  const at::Tensor pixels = at::zeros({block, 3, loader_.view.crop, loader_.view.crop}, at::kFloat);
+  const at::Tensor pixels = at::zeros({block, 3, loader_.view.crop, loader_.view.crop},
+                                      at::device(plan_.device).dtype(at::kFloat));
   const auto run = [&] {
     const auto start = std::chrono::steady_clock::now();
     (void)trunk_.run(pixels);
@@ -232,14 +235,34 @@ void TokenBank::compute(const Group& group, Progress& progress) {
                   trunk_.run(batch->pixels.narrow(0, view * rows, rows)));
       progress.add(static_cast<std::uint64_t>(rows));
     }
-    if (context_.interrupted()) {
-      store_->flush();
-      throw InterruptedError("stopped while the token bank was computed",
-                             store_->survives()
-                                 ? "what is done is kept; repeat the command with --resume"
-                                 : "repeat the command with --resume");
-    }
+    stop_if_asked();
   }
+}
+
+void TokenBank::compute_on_gpu(const Group& group, Progress& progress) {
+  const BankLayout& l = plan_.layout;
+  for (const std::int64_t block : group.blocks) {
+    for (std::int64_t view = group.first; view < group.first + group.count; ++view) {
+      if (store_->has(view, block)) continue;
+      std::vector<WindowRequest> requests;
+      for (std::int64_t i = 0; i < l.rows_of(block); ++i) {
+        const auto image = static_cast<std::size_t>(block * l.block + i);
+        requests.push_back({image, view_key(image, view, group.generation)});
+      }
+      store_->put(view, block, trunk_.run(windows_->cut(windows_->places_of(requests))));
+      progress.add(requests.size());
+    }
+    stop_if_asked();
+  }
+}
+
+void TokenBank::stop_if_asked() {
+  if (!context_.interrupted()) return;
+  store_->flush();
+  throw InterruptedError("stopped while the token bank was computed",
+                         store_->survives()
+                             ? "what is done is kept; repeat the command with --resume"
+                             : "repeat the command with --resume");
 }
 
 void TokenBank::prepare(std::uint32_t epoch) {
@@ -254,7 +277,13 @@ void TokenBank::prepare(std::uint32_t epoch) {
   if (work == 0) return;
   if (first) say_plan(work);
   Progress progress(first ? "bank" : "refresh", work, "views", context_.progress());
-  for (const Group& group : groups) compute(group, progress);
+  for (const Group& group : groups) {
+    if (windows_ != nullptr) {
+      compute_on_gpu(group, progress);
+    } else {
+      compute(group, progress);
+    }
+  }
   store_->flush();
 }
 

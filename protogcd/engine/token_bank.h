@@ -17,6 +17,7 @@
 #include "protogcd/core/context.h"
 #include "protogcd/engine/bank_store.h"
 #include "protogcd/engine/image_loader.h"
+#include "protogcd/engine/image_windows.h"
 #include "protogcd/engine/trunk.h"
 
 namespace protogcd {
@@ -52,10 +53,11 @@ BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device dev
 
 class TokenBank {
  public:
-  /// `images`: the source of each sample. `identity` names what the tokens depend on beside images,
-  /// seed and layout ("backbone" -> a digest). All references must outlive it.
+  /// `images`: the source of each sample; `windows`, where given, has them for a GPU. `identity`
+  /// names what the tokens depend on beside images, seed and layout ("backbone" -> a digest). All
+  /// references must outlive it.
   TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std::uint32_t> images,
-            const Trunk& trunk, const LoaderOptions& loader,
+            const Trunk& trunk, const LoaderOptions& loader, const ImageWindows* windows,
             std::map<std::string, std::string> identity, const Context& context);
 
   const BankPlan& plan() const { return plan_; }
@@ -75,12 +77,15 @@ class TokenBank {
   std::vector<Group> missing(std::uint32_t epoch) const;
   void say_plan(std::uint64_t missing_blocks) const;
   void compute(const Group& group, class Progress& progress);
+  void compute_on_gpu(const Group& group, class Progress& progress);
+  void stop_if_asked();
 
   BankPlan plan_;
   const SourceTable& sources_;
   std::vector<std::uint32_t> images_;
   const Trunk& trunk_;
   LoaderOptions loader_;
+  const ImageWindows* windows_;
   std::map<std::string, std::string> identity_;
   const Context& context_;
   std::unique_ptr<BankStore> store_;

@@ -13,12 +13,16 @@ namespace protogcd {
 
 /// What the trained blocks need of each image: `normalised` and `class_token` where the last block
 /// alone is trained, `raw` where more are. The others are undefined.
+///
+/// Tokens of a bank may stay where they lie: with `rows`, `normalised` is the whole bank.
 struct TrunkTokens {
   at::Tensor normalised;  ///< [B, T, D] in the trunk's dtype: (x - mean) / deviation of each token,
                           ///< without scale and shift
   at::Tensor class_token;  ///< [B, D] float32 (float64 in a float64 trunk): CLS as it enters the
                            ///< last block
   at::Tensor raw;  ///< [B, T, D] in the trunk's dtype: tokens as they enter the first trained block
+  at::Tensor rows = {};   ///< [B] int64: image b's tokens are normalised[rows[b]]
+  at::Tensor first = {};  ///< [B, D] in the trunk's dtype: instead of each image's normalised CLS
 };
 
 /// bfloat16 where this device multiplies it fast (AVX512-BF16, AMX, CUDA), else float32.

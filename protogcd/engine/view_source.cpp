@@ -1,45 +1,180 @@
 #include "protogcd/engine/view_source.h"
 
+#include <ATen/ATen.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include "protogcd/core/error.h"
 
 namespace protogcd {
+namespace {
 
-FreshViews::FreshViews(const SourceTable& sources, std::vector<std::uint32_t> images,
-                       const Sampler& sampler, const Trunk& trunk, LoaderOptions loader,
-                       std::int64_t trunk_batch, std::uint64_t seed)
-    : sources_(sources),
-      images_(std::move(images)),
+/// Of the first view of what a step draws; the second has the next `view`.
+RandomKey key_of(std::uint64_t seed, std::uint32_t epoch, std::uint64_t position) {
+  return {.seed = seed, .purpose = RandomPurpose::kAugment, .epoch = epoch, .position = position};
+}
+
+class LoadedPixels : public PixelSource {
+ public:
+  LoadedPixels(const SourceTable& sources, std::vector<std::uint32_t> images,
+               const Sampler& sampler, LoaderOptions options, std::uint64_t seed)
+      : sources_(sources),
+        images_(std::move(images)),
+        sampler_(sampler),
+        options_(std::move(options)),
+        seed_(seed),
+        none_(BadImagePolicy::parse("fail", "0"), images_.size()) {
+    options_.batch = sampler.batch_size();
+    options_.views = 2;
+  }
+
+  void start_epoch(std::uint32_t epoch, std::size_t first_step) override {
+    const std::size_t batch = sampler_.batch_size(), first = first_step * batch;
+    const std::size_t draws = sampler_.batches_per_epoch() * batch - first;
+    loader_.reset();  // its threads end before new ones start
+    loader_ = std::make_unique<ImageLoader>(
+        sources_,
+        ImageList{draws,
+                  [this, epoch, first](std::size_t i) {
+                    return ImageRequest{images_[sampler_.draw(epoch, first + i)],
+                                        key_of(seed_, epoch, first + i)};
+                  }},
+        options_, none_);
+  }
+
+  at::Tensor next() override {
+    const ImageBatch* batch = loader_ ? loader_->next() : nullptr;
+    if (batch == nullptr) throw InternalError("LoadedPixels: no step left in this epoch");
+    return batch->pixels;
+  }
+
+ private:
+  const SourceTable& sources_;
+  const std::vector<std::uint32_t> images_;
+  const Sampler& sampler_;
+  LoaderOptions options_;
+  std::uint64_t seed_;
+  SkippedFiles none_;
+  std::unique_ptr<ImageLoader> loader_;
+};
+
+class CutPixels : public PixelSource {
+ public:
+  CutPixels(const ImageWindows& windows, const Sampler& sampler, std::uint64_t seed)
+      : windows_(windows), sampler_(sampler), seed_(seed) {}
+
+  /// All windows of the epoch at once, so that no step waits for numbers on their way to the GPU.
+  void start_epoch(std::uint32_t epoch, std::size_t first_step) override {
+    const std::size_t batch = sampler_.batch_size(), steps = sampler_.batches_per_epoch();
+    std::vector<WindowRequest> requests;
+    requests.reserve((steps - first_step) * 2 * batch);
+    for (std::size_t step = first_step; step < steps; ++step) {
+      for (std::uint8_t view = 0; view < 2; ++view) {
+        for (std::size_t i = 0; i < batch; ++i) {
+          RandomKey key = key_of(seed_, epoch, step * batch + i);
+          key.view = view;
+          requests.push_back({sampler_.draw(epoch, step * batch + i), key});
+        }
+      }
+    }
+    places_ = windows_.places_of(requests);
+    next_ = 0;
+  }
+
+  at::Tensor next() override {
+    const auto rows = static_cast<std::int64_t>(2 * sampler_.batch_size());
+    next_ += rows;
+    return windows_.cut(places_.narrow(0, next_ - rows, rows));
+  }
+
+ private:
+  const ImageWindows& windows_;
+  const Sampler& sampler_;
+  std::uint64_t seed_;
+  at::Tensor places_;  ///< [steps * 2B, 2]
+  std::int64_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<PixelSource> make_loaded_pixels(const SourceTable& sources,
+                                                std::vector<std::uint32_t> images,
+                                                const Sampler& sampler, LoaderOptions loader,
+                                                std::uint64_t seed) {
+  return std::make_unique<LoadedPixels>(sources, std::move(images), sampler, std::move(loader),
+                                        seed);
+}
+
+std::unique_ptr<PixelSource> make_cut_pixels(const ImageWindows& windows, const Sampler& sampler,
+                                             std::uint64_t seed) {
+  return std::make_unique<CutPixels>(windows, sampler, seed);
+}
+
+FreshViews::FreshViews(std::unique_ptr<PixelSource> pixels, const Sampler& sampler,
+                       const Trunk& trunk, std::int64_t trunk_batch, at::Device device)
+    : pixels_(std::move(pixels)),
       sampler_(sampler),
       trunk_(trunk),
-      loader_options_(loader),
       trunk_batch_(trunk_batch),
-      seed_(seed),
-      none_(BadImagePolicy::parse("fail", "0"), images_.size()) {
-  loader_options_.batch = sampler.batch_size();
-  loader_options_.views = 2;
+      device_(device),
+      clock_(device) {
+  if (!device.is_cuda()) return;
+  stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+  made_.emplace(device.type());
+  copied_.emplace(device.type());
+}
+
+TrunkTokens FreshViews::computed() {
+  return run_in_batches(trunk_, pixels_->next(), trunk_batch_);
 }
 
 void FreshViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
-  const std::size_t batch = sampler_.batch_size(), first = first_step * batch;
-  const std::size_t draws = sampler_.batches_per_epoch() * batch - first;
-  loader_.reset();  // its threads end before new ones start
-  loader_ = std::make_unique<ImageLoader>(
-      sources_,
-      ImageList{draws,
-                [this, epoch, first](std::size_t i) {
-                  return ImageRequest{images_[sampler_.draw(epoch, first + i)],
-                                      RandomKey{.seed = seed_,
-                                                .purpose = RandomPurpose::kAugment,
-                                                .epoch = epoch,
-                                                .position = first + i}};
-                }},
-      loader_options_, none_);
+  std::optional<c10::StreamGuard> guard;
+  if (stream_) guard.emplace(*stream_);
+  pixels_->start_epoch(epoch, first_step);
+  left_ = sampler_.batches_per_epoch() - first_step;
+  ahead_ = {};
 }
 
-TrunkTokens FreshViews::next() {
-  const ImageBatch* batch = loader_ ? loader_->next() : nullptr;
-  if (batch == nullptr) throw InternalError("FreshViews: no step left in this epoch");
-  return run_in_batches(trunk_, batch->pixels, trunk_batch_);
+/// The tokens of the next step, on the trunk's own stream.
+void FreshViews::compute_ahead() {
+  const c10::StreamGuard guard(*stream_);
+  clock_.begin(*stream_);
+  if (current_.normalised.defined() || current_.raw.defined())
+    copied_->block(*stream_);  // the memory of the tokens before may be used again
+  ahead_ = {};
+  ahead_ = computed();
+  made_->record(*stream_);
+  clock_.end(*stream_);
+  --left_;
+}
+
+void FreshViews::advance() {
+  if (!stream_) {
+    current_ = {};
+    current_ = computed();
+    return;
+  }
+  const bool has_ahead = ahead_.normalised.defined() || ahead_.raw.defined();
+  if (!has_ahead && left_ == 0) throw InternalError("FreshViews: no step left in this epoch");
+  if (!has_ahead) compute_ahead();
+  const c10::Stream computing = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+  made_->block(computing);
+  for (at::Tensor TrunkTokens::*member :
+       {&TrunkTokens::normalised, &TrunkTokens::class_token, &TrunkTokens::raw}) {
+    const at::Tensor& from = ahead_.*member;
+    if (!from.defined()) continue;
+    at::Tensor& to = current_.*member;
+    if (!to.defined()) to = at::empty_like(from);
+    to.copy_(from);
+  }
+  copied_->record(computing);
+  if (left_ > 0) {
+    compute_ahead();
+  } else {
+    copied_->block(*stream_);
+    ahead_ = {};
+  }
 }
 
 }  // namespace protogcd

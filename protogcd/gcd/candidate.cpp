@@ -11,7 +11,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/progress.h"
-#include "protogcd/gcd/train_step.h"
+#include "protogcd/gcd/step_runner.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd {
@@ -53,7 +53,7 @@ class Training {
                    placement_.device),
         step_(*blocks_, head_, objective_, options.sgd, alone_),
         sampler_(material.make_sampler(options.seed)),
-        views_(material.make_views(sampler_, options.seed)) {}
+        runner_(step_, material, sampler_, options.seed, options.schedule) {}
 
   void run(Progress& progress, const Context& context);
   Candidate result(const Context& context);
@@ -68,25 +68,14 @@ class Training {
   Objective objective_;
   TrainStep step_;
   Sampler sampler_;
-  std::unique_ptr<ViewSource> views_;
+  StepRunner runner_;
 };
 
 void Training::run(Progress& progress, const Context& context) {
   const auto per_epoch = static_cast<std::int64_t>(sampler_.batches_per_epoch());
-  const auto on_device = at::device(placement_.device);
-  StepSchedule schedule;
   for (std::int64_t done = 0; done < options_.steps; ++done) {
-    const std::int64_t epoch = done / per_epoch, in_epoch = done % per_epoch;
-    if (in_epoch == 0) {
-      views_->start_epoch(static_cast<std::uint32_t>(epoch), 0);
-      schedule = {.rate = at::scalar_tensor(learning_rate(options_.schedule, epoch),
-                                            on_device.dtype(placement_.trained)),
-                  .hard_count = at::scalar_tensor(
-                      hard_count(options_.schedule, epoch,
-                                 static_cast<std::int64_t>(sampler_.batch_size())),
-                      on_device.dtype(at::kLong))};
-    }
-    step_.run(views_->next(), material_.labels_of(sampler_, epoch, in_epoch), schedule);
+    if (done % per_epoch == 0) runner_.start_epoch(done / per_epoch, 0);
+    runner_.run();
     progress.add();
     if (context.interrupted())
       throw InterruptedError("stopped while the number of classes was estimated");

@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "protogcd/core/error.h"
+#ifdef PROTOGCD_WITH_CUDA
+#include "protogcd/gcd/objective_kernels.h"
+#endif
 
 namespace protogcd {
 namespace {
@@ -177,5 +180,46 @@ LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch
                 regulariser * (o.scale_regularisers ? unsupervised : 1);
   return terms;
 }
+
+#ifdef PROTOGCD_WITH_CUDA
+
+bool Objective::is_fused_for(const HeadOutput& output, const Communicator& communicator) const {
+  return output.cosines.is_cuda() && output.cosines.scalar_type() == at::kFloat &&
+         communicator.size() == 1;
+}
+
+ObjectiveGradients Objective::fused(const HeadOutput& output, const StepBatch& batch,
+                                    const at::Tensor& hard_count) const {
+  const ObjectiveOptions& o = options_;
+  const double unsupervised = 1 - o.lambda_sup;
+  const double regulariser = o.scale_regularisers ? unsupervised : 1;
+  const auto number = [](double value) { return static_cast<float>(value); };
+  const ObjectiveSettings settings{.tau_base = number(o.tau_base),
+                                   .tau_sharp = number(o.tau_sharp),
+                                   .tau_sep = number(o.tau_sep),
+                                   .tau_unsup_con = number(o.tau_unsup_con),
+                                   .tau_sup_con = number(o.tau_sup_con),
+                                   .confidence_floor = number(o.confidence_floor),
+                                   .weight_dapl = number(o.weight_dapl * unsupervised),
+                                   .weight_sup = number(o.weight_sup * o.lambda_sup),
+                                   .weight_entropy = number(o.lambda_entropy * regulariser),
+                                   .weight_separation = number(o.lambda_sep * regulariser),
+                                   .weight_unsup_con = number(o.weight_unsup_con * unsupervised),
+                                   .weight_sup_con = number(o.weight_sup_con * o.lambda_sup)};
+  const at::NoGradGuard constant;
+  return objective_on_cuda(output, batch, hard_count, log_prior_, settings);
+}
+
+#else
+
+bool Objective::is_fused_for(const HeadOutput&, const Communicator&) const {
+  return false;
+}
+
+ObjectiveGradients Objective::fused(const HeadOutput&, const StepBatch&, const at::Tensor&) const {
+  throw InternalError("Objective: built without CUDA");
+}
+
+#endif
 
 }  // namespace protogcd

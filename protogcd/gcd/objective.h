@@ -54,6 +54,12 @@ struct LossTerms {
   at::Tensor marginal;    ///< mean prediction over the batch, [K]
 };
 
+/// The terms, and the gradients of their total by what the head puts out.
+struct ObjectiveGradients {
+  LossTerms terms;
+  at::Tensor cosines, prototypes, projections;
+};
+
 class Objective {
  public:
   /// `prior`: the class shares that the mean prediction is pulled to, empty for uniform.
@@ -63,6 +69,11 @@ class Objective {
   /// `hard_count`: scalar, how many images of a view get hard labels (over all processes).
   LossTerms operator()(const HeadOutput& output, const StepBatch& batch,
                        const at::Tensor& hard_count, Communicator& communicator) const;
+
+  /// Whether a few kernels of our own do the same: on CUDA, in float32, in one process.
+  bool is_fused_for(const HeadOutput& output, const Communicator& communicator) const;
+  ObjectiveGradients fused(const HeadOutput& output, const StepBatch& batch,
+                           const at::Tensor& hard_count) const;
 
  private:
   ObjectiveOptions options_;

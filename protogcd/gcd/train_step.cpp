@@ -1,6 +1,7 @@
 #include "protogcd/gcd/train_step.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
 namespace protogcd {
 
@@ -24,13 +25,17 @@ TrainStep::TrainStep(TrainedBlocks& blocks, Head& head, const Objective& objecti
 LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
                          const StepSchedule& schedule) {
   LossTerms terms;
-  run_with(
-      tokens,
-      [&](const HeadOutput& output) {
-        terms = objective_(output, batch, schedule.hard_count, communicator_);
-        return terms.total;
-      },
-      schedule.rate);
+  step(tokens, schedule.rate, [&](const HeadOutput& output) {
+    if (objective_.is_fused_for(output, communicator_)) {
+      const ObjectiveGradients fused = objective_.fused(output, batch, schedule.hard_count);
+      torch::autograd::backward({output.cosines, output.prototypes, output.projections},
+                                {fused.cosines, fused.prototypes, fused.projections});
+      terms = fused.terms;
+      return;
+    }
+    terms = objective_(output, batch, schedule.hard_count, communicator_);
+    terms.total.backward();
+  });
   for (at::Tensor* term : {&terms.total, &terms.sup, &terms.dapl, &terms.entropy, &terms.separation,
                            &terms.unsup_con, &terms.sup_con}) {
     *term = term->detach();
@@ -41,16 +46,24 @@ LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
 at::Tensor TrainStep::run_with(const TrunkTokens& tokens,
                                const std::function<at::Tensor(const HeadOutput&)>& loss,
                                const at::Tensor& rate) {
+  at::Tensor total;
+  step(tokens, rate, [&](const HeadOutput& output) {
+    total = loss(output);
+    total.backward();
+  });
+  return total.detach();
+}
+
+void TrainStep::step(const TrunkTokens& tokens, const at::Tensor& rate,
+                     const std::function<void(const HeadOutput&)>& backward) {
   const BufferPool::Scope scope(buffers_);
   parameters_.forget_gradients();
-  const at::Tensor total = loss(head_.forward(blocks_.forward(tokens)));
-  total.backward();
+  backward(head_.forward(blocks_.forward(tokens)));
   if (communicator_.size() > 1) {
     at::Tensor gradient = parameters_.flat_gradient();
     communicator_.all_reduce(gradient);
   }
   optimiser_.step(rate);
-  return total.detach();
 }
 
 }  // namespace protogcd

@@ -39,6 +39,10 @@ class TrainStep {
   Sgd& optimiser() { return optimiser_; }
 
  private:
+  /// `backward` makes the gradients of what the head puts out, and takes them back through it.
+  void step(const TrunkTokens& tokens, const at::Tensor& rate,
+            const std::function<void(const HeadOutput&)>& backward);
+
   TrainedBlocks& blocks_;
   Head& head_;
   const Objective& objective_;

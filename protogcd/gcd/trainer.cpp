@@ -20,7 +20,7 @@
 #include "protogcd/gcd/model_outputs.h"
 #include "protogcd/gcd/outlier_study.h"
 #include "protogcd/gcd/run_folder.h"
-#include "protogcd/gcd/train_step.h"
+#include "protogcd/gcd/step_runner.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/state_dict.h"
 
@@ -29,19 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// What is summed over an epoch's steps, and under which name its mean is reported.
-constexpr const char* kStepValues[] = {"total",   "sup",        "dapl",
-                                       "entropy", "separation", "unsup_con",
-                                       "sup_con", "hard_share", "marginal_old"};
-constexpr std::int64_t kStepValueCount = std::size(kStepValues);
-
-at::Tensor step_values(const LossTerms& terms, std::int64_t old_classes) {
-  return at::stack({terms.total, terms.sup, terms.dapl, terms.entropy, terms.separation,
-                    terms.unsup_con, terms.sup_con, terms.hard_share,
-                    terms.marginal.narrow(0, 0, old_classes).sum()})
-      .to(at::kDouble);
-}
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -195,7 +182,7 @@ class Trainer {
         step_(model_.blocks(), model_.head(), objective_, options.sgd, alone_),
         sampler_(material.make_sampler(context.seed)),
         checkpoints_(folder_.checkpoints(), identity_of(options, info_, material, context.seed)),
-        views_(material.make_views(sampler_, context.seed)) {}
+        runner_(step_, material, sampler_, context.seed, options.schedule) {}
 
   TrainSummary run();
 
@@ -230,11 +217,11 @@ class Trainer {
   TrainStep step_;
   Sampler sampler_;
   CheckpointStore checkpoints_;
-  std::unique_ptr<ViewSource> views_;
+  StepRunner runner_;
   std::optional<EventFile> events_;
 
   TrainingState state_;
-  at::Tensor sums_;  ///< [kStepValueCount] float64 on the device
+  DeviceClock::Times gpu_times_;  ///< of all epochs of this process
   Clock::time_point last_checkpoint_ = Clock::now();
   std::optional<Evaluation> on_unlabelled_, on_test_;  ///< by the latest evaluation
   Predictions predictions_;  ///< of the unlabelled images, by the latest evaluation
@@ -252,9 +239,7 @@ void Trainer::begin() {
     }
     folder_.keep_metrics_before(state_.epoch);
   }
-  sums_ = state_.epoch_sums.defined()
-              ? state_.epoch_sums.to(placement_.device)
-              : at::zeros({kStepValueCount}, at::device(placement_.device).dtype(at::kDouble));
+  if (state_.epoch_sums.defined()) runner_.sums().copy_(state_.epoch_sums);
   events_.emplace(folder_.path(), state_.epoch);
 }
 
@@ -291,7 +276,7 @@ void Trainer::decide_hard_labels() {
 }
 
 void Trainer::save_checkpoint() {
-  state_.epoch_sums = sums_.to(at::kCPU);
+  state_.epoch_sums = runner_.sums().to(at::kCPU);
   if (!state_.epoch_sums.isfinite().all().item<bool>()) {
     throw UsageError(
         fmt::format("training diverged in epoch {}: the loss is not a number", state_.epoch + 1),
@@ -318,19 +303,9 @@ void Trainer::run_epoch(Progress& progress) {
   const std::int64_t epoch = state_.epoch, first = state_.step;
   const auto steps = static_cast<std::int64_t>(sampler_.batches_per_epoch());
   if (options_.hard_from_whole_set && first == 0) decide_hard_labels();
-  const auto on_device = at::device(placement_.device);
-  const StepSchedule schedule{
-      .rate = at::scalar_tensor(learning_rate(options_.schedule, epoch),
-                                on_device.dtype(placement_.trained)),
-      .hard_count = at::scalar_tensor(
-          hard_count(options_.schedule, epoch, static_cast<std::int64_t>(sampler_.batch_size())),
-          on_device.dtype(at::kLong))};
-  if (first < steps)
-    views_->start_epoch(static_cast<std::uint32_t>(epoch), static_cast<std::size_t>(first));
+  runner_.start_epoch(epoch, first, state_.hard);
   for (std::int64_t step = first; step < steps; ++step) {
-    const LossTerms terms = step_.run(
-        views_->next(), material_.labels_of(sampler_, epoch, step, state_.hard), schedule);
-    sums_ += step_values(terms, info_.old_classes);
+    runner_.run();
     state_.step = step + 1;
     if (step + 1 < steps) after_step(progress);
   }
@@ -339,9 +314,13 @@ void Trainer::run_epoch(Progress& progress) {
 
 void Trainer::finish_epoch(Progress& progress, Clock::time_point start, std::int64_t steps) {
   const std::int64_t epoch = state_.epoch;
-  if (!sums_.isfinite().all().item<bool>()) save_checkpoint();  // says that training diverged
+  const DeviceClock::Times times = runner_.take_times();
+  gpu_times_.waited += times.waited;
+  gpu_times_.all += times.all;
+  if (!runner_.sums().isfinite().all().item<bool>())
+    save_checkpoint();  // says that training diverged
   const at::Tensor means =
-      (sums_ / static_cast<double>(std::max<std::int64_t>(steps, 1))).to(at::kCPU);
+      (runner_.sums() / static_cast<double>(std::max<std::int64_t>(steps, 1))).to(at::kCPU);
   nlohmann::json line = {{"epoch", epoch},
                          {"steps", steps},
                          {"learning_rate", learning_rate(options_.schedule, epoch)},
@@ -360,7 +339,7 @@ void Trainer::finish_epoch(Progress& progress, Clock::time_point start, std::int
   line["seconds"] = seconds_since(start);
   folder_.add_metrics(line);
   write_scalars(line);
-  sums_.zero_();
+  runner_.sums().zero_();
   state_ = {.epoch = epoch + 1, .step = 0, .epoch_sums = {}, .hard = {}};
   after_step(progress);
 }
@@ -454,6 +433,11 @@ TrainSummary Trainer::run() {
     while (state_.epoch < options_.schedule.epochs) run_epoch(progress);
   }
   save_checkpoint();
+  if (gpu_times_.all > 0) {
+    context_.log.info(fmt::format("the GPU waited for {:.1f}% of the {} that steps took",
+                                  100 * gpu_times_.waited / gpu_times_.all,
+                                  human_seconds(gpu_times_.all)));
+  }
   if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
   calibrate_outliers_and_predict();
 

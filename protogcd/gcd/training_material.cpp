@@ -33,6 +33,7 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
   loader_.cache = &set_.cache();
   const std::uint64_t bank_bytes =
       bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
+  if (placement_.device.is_cuda()) make_windows(bank_bytes);
   const std::uint64_t free = placement_.device.is_cuda() ? free_memory(placement_.device) : 0;
   const std::uint64_t tokens_bytes =
       placement_.device.is_cuda() ? (free - std::min(free, bank_bytes)) / 3 : cache_bytes_ / 2;
@@ -69,6 +70,13 @@ std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) c
   return plan_bank(bank, layout, placement_.device);
 }
 
+void TrainingMaterial::make_windows(std::uint64_t bank_bytes) {
+  const std::uint64_t free = free_memory(placement_.device);
+  windows_ = ImageWindows::make(set_.cache(), sources_of(set_.train()), loader_.view.crop,
+                                loader_.normalization, placement_.frozen, placement_.device,
+                                (free - std::min(free, bank_bytes)) / 3);
+}
+
 /// The tokens are computed when the first epoch begins: stopped before, the run can go on.
 void TrainingMaterial::make_bank() {
   const BankPlan& plan = *bank_plan_;
@@ -84,7 +92,7 @@ void TrainingMaterial::make_bank() {
                                backbone_.config.heads, first_trained_block_)},
       {"preprocessing", preprocessing()}};
   bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
-                                      loader_, depends_on, context_);
+                                      loader_, windows_.get(), depends_on, context_);
 }
 
 bool TrainingMaterial::is_shareable() const {
@@ -111,23 +119,28 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
     };
     views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device);
   } else {
-    views = std::make_unique<FreshViews>(set_.sources(), sources_of(set_.train()), sampler, *trunk_,
-                                         loader_, placement_.trunk_batch(), seed);
+    auto pixels = windows_ ? make_cut_pixels(*windows_, sampler, seed)
+                           : make_loaded_pixels(set_.sources(), sources_of(set_.train()), sampler,
+                                                loader_, seed);
+    views = std::make_unique<FreshViews>(std::move(pixels), sampler, *trunk_,
+                                         placement_.trunk_batch(), placement_.device);
   }
   if (options_.borrow == 0) return views;
   return std::make_unique<BorrowedViews>(std::move(views), sampler, options_.borrow,
                                          backbone_.config.epsilon, seed, placement_.device);
 }
 
-StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch, std::int64_t step,
+StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,
                                       const at::Tensor& hard_of_all) const {
-  const auto batch = static_cast<std::int64_t>(sampler.batch_size());
+  const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
+             steps = static_cast<std::int64_t>(sampler.batches_per_epoch());
   const bool decided = hard_of_all.defined();
-  at::Tensor labels = at::empty({batch}, at::kLong), labelled = at::empty({batch}, at::kFloat),
-             hard = decided ? at::empty({batch}, at::kFloat) : at::Tensor();
-  for (std::int64_t i = 0; i < batch; ++i) {
-    const std::size_t drawn = sampler.draw(static_cast<std::uint32_t>(epoch),
-                                           static_cast<std::uint64_t>(step * batch + i));
+  at::Tensor labels = at::empty({steps, batch}, at::kLong),
+             labelled = at::empty({steps, batch}, at::kFloat),
+             hard = decided ? at::empty({steps, batch}, at::kFloat) : at::Tensor();
+  for (std::int64_t i = 0; i < steps * batch; ++i) {
+    const std::size_t drawn =
+        sampler.draw(static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(i));
     const Sample& sample = set_.train()[drawn];
     labels.data_ptr<std::int64_t>()[i] = std::max(sample.label, 0);
     labelled.data_ptr<float>()[i] = sampler.is_labelled(drawn) ? 1 : 0;

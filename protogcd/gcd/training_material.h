@@ -53,9 +53,9 @@ class TrainingMaterial {
   /// Views of what the sampler draws: they depend on seed, epoch and step alone. This object and
   /// the sampler must outlive them.
   std::unique_ptr<ViewSource> make_views(const Sampler& sampler, std::uint64_t seed) const;
-  /// Labels of the images that a step draws: [B] each, on the device. `hard` [N] uint8 says who of
-  /// all images has a hard pseudo-label, where that was decided.
-  StepBatch labels_of(const Sampler& sampler, std::int64_t epoch, std::int64_t step,
+  /// Labels of the images that an epoch's steps draw: [steps, B] each, on the device. `hard` [N]
+  /// uint8 says who of all images has a hard pseudo-label, where that was decided.
+  StepBatch labels_of(const Sampler& sampler, std::int64_t epoch,
                       const at::Tensor& hard = {}) const;
 
   EvaluationTokens& tokens(SampleSet set);
@@ -65,6 +65,7 @@ class TrainingMaterial {
  private:
   std::uint64_t cache_bytes() const;
   std::optional<BankPlan> plan_of_bank(const std::filesystem::path& folder) const;
+  void make_windows(std::uint64_t bank_bytes);
   void make_bank();
 
   const Backbone& backbone_;
@@ -78,6 +79,8 @@ class TrainingMaterial {
   std::shared_ptr<const Trunk> trunk_;
   std::optional<BankPlan> bank_plan_;
   std::map<SampleSet, EvaluationTokens> tokens_;
+  std::unique_ptr<ImageWindows>
+      windows_;  ///< of the training images, where a GPU cuts views itself
   std::unique_ptr<TokenBank> bank_;
   mutable std::mutex bank_mutex_;  ///< trainings side by side prepare their epochs
 };

@@ -50,6 +50,10 @@ void set_compute_threads(std::size_t threads) {
   at::set_num_threads(static_cast<int>(threads));
 }
 
+void allow_tf32() {
+  at::globalContext().setAllowTF32CuBLAS(true);
+}
+
 std::string torch_version() {
   return TORCH_VERSION;
 }

@@ -22,6 +22,10 @@ ComputeDevice resolve_device(const std::string& choice);
 /// How many CPU threads libtorch computes with.
 void set_compute_threads(std::size_t threads);
 
+/// Matrix products of float32 numbers on CUDA may round their operands to TF32 (10 bits), as the
+/// published runs did: several times faster.
+void allow_tf32();
+
 std::string torch_version();
 std::string cpu_capability();  ///< the vector instructions libtorch uses, e.g. "AVX512"
 std::vector<std::string> cuda_device_names();

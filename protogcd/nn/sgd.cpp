@@ -28,6 +28,14 @@ void Sgd::step(const at::Tensor& rate) {
                                                   : at::zeros_like(tensor));
     }
     if (gradients.empty()) continue;
+    if (rate.is_cuda() && rate.scalar_type() == at::kDouble) {  // the fused one takes float32 rates
+      for (std::size_t i = 0; i < gradients.size(); ++i) {
+        group->momenta[i].mul_(options_.momentum).add_(gradients[i]);
+        group->momenta[i].add_(group->values[i], group->weight_decay);
+        group->values[i].sub_(group->momenta[i] * rate);
+      }
+      continue;
+    }
     // One pass over values, gradients and momenta instead of one for each operation.
     at::_fused_sgd_(group->values, gradients, group->momenta, group->weight_decay,
                     options_.momentum, rate, /*dampening=*/0, /*nesterov=*/false,

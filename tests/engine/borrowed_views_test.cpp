@@ -69,7 +69,8 @@ class MadeUpViews : public ViewSource {
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override {
     seed_ = 1000 * epoch + first_step;
   }
-  TrunkTokens next() override { return last_block_tokens(seed_++); }
+  void advance() override { ++seed_; }
+  TrunkTokens tokens() override { return last_block_tokens(seed_); }
 
  private:
   std::uint64_t seed_ = 0;

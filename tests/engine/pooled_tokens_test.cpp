@@ -34,7 +34,10 @@ void expect_near(const Shape& shape) {
     (out * pull.to(type)).sum().backward();
     return std::pair{out.detach().to(at::kDouble), queries.grad().to(at::kDouble)};
   };
-  const auto [out, gradient] = run(pooled_tokens, at::kFloat, tokens);
+  const auto [out, gradient] =
+      run([](const at::Tensor& queries,
+             const at::Tensor& over) { return pooled_tokens(queries, {over}); },
+          at::kFloat, tokens);
   const auto [exact, exact_gradient] =
       run(pooled_tokens_plainly, at::kDouble, tokens.to(at::kDouble));
   EXPECT_LT(deviation(out, exact), 0.01);
@@ -58,14 +61,14 @@ TEST(PooledTokens, AreTheOrdinaryOperationsOnes) {
 
 TEST(PooledTokens, LargeScoresDoNotOverflow) {
   const at::Tensor tokens = at::randn({2, 9, 64}).to(at::kBFloat16);
-  const at::Tensor out = pooled_tokens(at::randn({2, 3, 64}) * 1000, tokens);
+  const at::Tensor out = pooled_tokens(at::randn({2, 3, 64}) * 1000, {tokens});
   EXPECT_TRUE(out.isfinite().all().item<bool>());
 }
 
 TEST(PooledTokens, Float64IsExact) {
   const at::Tensor tokens = at::randn({2, 9, 64}, at::kDouble);
   const at::Tensor queries = at::randn({2, 3, 64}, at::kDouble);
-  EXPECT_TRUE(at::equal(pooled_tokens(queries, tokens), pooled_tokens_plainly(queries, tokens)));
+  EXPECT_TRUE(at::equal(pooled_tokens(queries, {tokens}), pooled_tokens_plainly(queries, tokens)));
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ struct Work {
   }
   TokenBank bank(const BankPlan& bank_plan,
                  std::map<std::string, std::string> identity = {{"backbone", "tiny"}}) const {
-    return TokenBank(bank_plan, sources, images, trunk, loader, std::move(identity), context);
+    return TokenBank(bank_plan, sources, images, trunk, loader, nullptr, std::move(identity),
+                     context);
   }
   TokenBank bank(const BankOptions& options) const { return bank(plan(options)); }
 
@@ -217,8 +218,8 @@ TEST(TokenBank, WhatIsStaleIsMadeAnewAndSaidSo) {
     other.context.seed = 6;
     BankPlan there = plan;
     ::testing::internal::CaptureStderr();
-    TokenBank(there, work.sources, work.images, work.trunk, work.loader, {{"backbone", "another"}},
-              other.context)
+    TokenBank(there, work.sources, work.images, work.trunk, work.loader, nullptr,
+              {{"backbone", "another"}}, other.context)
         .prepare(0);
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("made with other seed"));
     EXPECT_NE(read_text_file(work.folder / "bank/view-00.tokens"), before);
