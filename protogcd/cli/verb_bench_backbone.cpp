@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/bench_table.h"
+#include "protogcd/cli/operation_counts.h"
 #include "protogcd/cli/torch_trunk.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
@@ -42,17 +43,6 @@ struct Result {
   std::string torch;  ///< "2.13.0+cpu eager 16"; empty: not asked for
   double ratio = 0;   ///< ours over PyTorch's: the median over the runs, each beside the other
 };
-
-/// Operations of the frozen blocks and the patch embedding for one image, a multiplication and an
-/// addition counted as two.
-double trunk_operations(const VitConfig& config, std::int64_t image_size) {
-  const auto tokens = static_cast<double>(config.token_count(image_size)),
-             width = static_cast<double>(config.width);
-  const double mlp = static_cast<double>(config.hidden) * (config.gated_mlp ? 3 : 2);
-  const double block = 2 * tokens * (4 * width * width + width * mlp) + 4 * tokens * tokens * width;
-  const double patches = 2 * tokens * width * 3 * static_cast<double>(config.patch * config.patch);
-  return patches + static_cast<double>(config.depth - 1) * block;
-}
 
 /// Seconds of one call; the result is read back so that a device has finished.
 template <class Function>

@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "protogcd/cli/bench_table.h"
+#include "protogcd/cli/operation_counts.h"
 #include "protogcd/cli/python_process.h"
 #include "protogcd/cli/torch_step_script.h"
 #include "protogcd/cli/verbs.h"
@@ -75,21 +76,6 @@ Trunk raw_trunk(VitConfig config, at::ScalarType type, at::Device device) {
   return {Vit(config, random_vit_state(config, at::kFloat, 0.02)), type, device, blocks};
 }
 
-/// Operations of the tail and head, forward and backward, a multiplication and an addition counted
-/// as two. A dense layer has three products: forward, of its input's gradient, of its weight's.
-/// Tokens are constant: their two products have two more.
-double step_operations(const VitConfig& config, const HeadShape& head, std::int64_t rows,
-                       std::int64_t tokens) {
-  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
-  const double width = number(config.width);
-  const double mlp = number(config.hidden) * (config.gated_mlp ? 3 : 2);
-  const double block = 4 * width * width + width * mlp;
-  const double projection = number(head.hidden) * (width + number(head.hidden + head.projection)) +
-                            width * number(head.classes);
-  const double attention = 4 * number(config.heads * tokens) * width;
-  return 2 * number(rows) * (3 * (block + projection) + attention);
-}
-
 class Benchmark {
  public:
   Benchmark(const Options& options, Session& session);
@@ -102,6 +88,7 @@ class Benchmark {
     std::function<double()> milliseconds;  ///< of one step
     std::vector<double> values = {};
     double operations = 0;
+    bool is_trunk = false;  ///< most of its work is in the trunk's type
   };
 
   /// Mean over `count` calls; the result is read back so that a device has finished.
@@ -150,7 +137,7 @@ class Benchmark {
   StepBatch batch_;
   StepSchedule schedule_;
   std::vector<Measured> measured_;
-  std::vector<double> roofs_;
+  std::vector<double> roofs_, trunk_roofs_;  ///< milliseconds of a large product, in both types
 };
 
 VitConfig config_of(const std::string& name) {
@@ -250,10 +237,15 @@ void Benchmark::add_fresh_step() {
   fresh_views_ =
       std::make_unique<FreshViews>(make_cut_pixels(*windows_, sampler_, 0), sampler_, *fresh_trunk_,
                                    placement_.trunk_batch(), placement_.device);
-  measured_.push_back({"fresh", [this] {
-                         return time(options_.steps,
-                                     [&] { return run_step(*fresh_views_, fresh_captured_); });
-                       }});
+  measured_.push_back(
+      {"fresh",
+       [this] {
+         return time(options_.steps, [&] { return run_step(*fresh_views_, fresh_captured_); });
+       },
+       {},
+       step_operations(config_, shape_, 2 * options_.batch, tokens_) +
+           2 * static_cast<double>(options_.batch) * trunk_operations(config_, size_),
+       /*is_trunk=*/true});
 }
 
 /// A loss that pulls at every output of the head alike: backward then costs what tail and head do.
@@ -333,17 +325,22 @@ void Benchmark::add_python_step() {
 
 void Benchmark::run() {
   const std::int64_t side = placement_.device.is_cuda() ? 8192 : 2048;
-  const auto options = at::device(placement_.device).dtype(placement_.trained);
-  const at::Tensor left = at::randn({side, side}, options),
-                   right = at::randn({side, side}, options);
-  const auto roof = [&] { return time(1, [&] { return at::matmul(left, right); }); };
+  const auto roof_of = [&](at::ScalarType type) {
+    const auto options = at::device(placement_.device).dtype(type);
+    return
+        [this, left = at::randn({side, side}, options), right = at::randn({side, side}, options)] {
+          return time(1, [&] { return at::matmul(left, right); });
+        };
+  };
+  const auto roof = roof_of(placement_.trained), trunk_roof = roof_of(placement_.frozen);
   Progress progress("bench", static_cast<std::uint64_t>(options_.runs) + 1, "rounds",
                     session_.context.progress());
   for (std::int64_t i = -1; i < options_.runs; ++i) {  // the first round warms up
     for (Measured& measured : measured_) {  // interleaved: a busy machine slows all alike
-      const double before = roof(), value = measured.milliseconds();
+      const double before = measured.is_trunk ? trunk_roof() : roof();
+      const double value = measured.milliseconds();
       if (i < 0) continue;
-      roofs_.push_back(before);
+      (measured.is_trunk ? trunk_roofs_ : roofs_).push_back(before);
       measured.values.push_back(value);
     }
     progress.add();
@@ -356,12 +353,16 @@ const std::vector<std::string> kColumns = {
 
 std::vector<std::vector<std::string>> Benchmark::rows() const {
   const double side = placement_.device.is_cuda() ? 8192 : 2048;
-  const double roof = 2 * side * side * side / spread_of(roofs_).median / 1e6;
+  const auto rate_of = [&](const std::vector<double>& roofs) {
+    return roofs.empty() ? 0 : 2 * side * side * side / spread_of(roofs).median / 1e6;
+  };
+  const double usual_roof = rate_of(roofs_), trunk_roof = rate_of(trunk_roofs_);
   const double bank = spread_of(measured_[0].values).median;
   std::vector<std::vector<std::string>> table;
   for (const Measured& measured : measured_) {
     const Spread spread = spread_of(measured.values);
     const double rate = measured.operations / spread.median / 1e6;
+    const double roof = measured.is_trunk ? trunk_roof : usual_roof;
     table.push_back(
         {measured.name, options_.backbone, resolve_device(session_.context.device).name(),
          std::string(element_name(element_type_of(placement_.frozen))),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "protogcd/engine/placement.h"
 #ifdef PROTOGCD_WITH_CUDA
 #include "protogcd/engine/cuda_kernels.h"
 #endif
@@ -31,6 +32,7 @@ std::unique_ptr<ImageWindows> ImageWindows::make(const ImageCache& cache,
   windows->type_ = type;
   windows->device_ = device;
   const bool fits = static_cast<std::uint64_t>(bytes) <= room;
+  if (!fits && static_cast<std::uint64_t>(bytes) > free_memory(at::kCPU) / 3) return nullptr;
   const auto on_host = at::TensorOptions(at::kByte).pinned_memory(!fits);
   windows->pixels_ =
       fits ? at::empty({bytes}, at::device(device).dtype(at::kByte)) : at::empty({bytes}, on_host);

@@ -24,8 +24,8 @@ struct WindowRequest {
 class ImageWindows {
  public:
   /// Copies the images of the list: to the GPU's memory where they take at most `room` bytes, else
-  /// to pinned memory of the host. nullptr where the cache lacks one of them, or without a GPU.
-  /// Windows are `crop` wide, in numbers of `type`.
+  /// to pinned memory of the host. nullptr where there is room in neither, where the cache lacks
+  /// one of them, or without a GPU. Windows are `crop` wide, in numbers of `type`.
   static std::unique_ptr<ImageWindows> make(const ImageCache& cache,
                                             std::span<const std::uint32_t> list, int crop,
                                             const Normalization& normalization, at::ScalarType type,
