@@ -214,9 +214,11 @@ void Benchmark::add_bank_step() {
   tail_ = make_trained_blocks(vit_, config_.depth - 1, placement_.trained, placement_.device);
   head_ = std::make_unique<Head>(shape_, 0, placement_.trained, placement_.device);
   step_ = std::make_unique<TrainStep>(*tail_, *head_, objective_, SgdOptions{}, alone_);
-  measured_.push_back({"bank", [this] {
-                         return time(options_.steps, [&] { return run_step(*views_, captured_); });
-                       }});
+  measured_.push_back(
+      {"bank",
+       [this] { return time(options_.steps, [&] { return run_step(*views_, captured_); }); },
+       {},
+       step_operations(config_, shape_, 2 * options_.batch, tokens_)});
 }
 
 /// New crops of images that lie on the GPU.
