@@ -10,6 +10,6 @@ namespace protogcd {
 
 /// From the files of a finished run's folder. ModelFileError or DataError names what is missing or
 /// wrong; a run without embeddings has no map.
-nlohmann::json report_data(const std::filesystem::path& run, const Context& context);
+nlohmann::json report_data(const std::filesystem::path& folder, const Context& context);
 
 }  // namespace protogcd

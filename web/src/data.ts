@@ -26,7 +26,7 @@ export interface Sprites {
   tile: number;
   columns: number;
   per_sheet: number;
-  sheets: string[]; // data URLs
+  sheets: string[]; // JPEG files in base64
 }
 
 export interface FeatureMap {

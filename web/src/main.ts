@@ -15,7 +15,6 @@ const report = readReport();
 const thumbnails = new Thumbnails(report);
 const corrections = new Corrections(report);
 const colours = classColours(report.classes);
-thumbnails.install();
 document.title = `${report.title} – protogcd`;
 
 const classes = new Classes(report, thumbnails, corrections, colours);

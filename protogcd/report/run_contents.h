@@ -1,0 +1,48 @@
+// What a finished run left in its folder, as pages and exports need it: no libtorch, no backbone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace protogcd {
+
+/// The unlabelled images, as predictions.csv lists them.
+struct RunImages {
+  std::vector<std::string> path;  ///< relative to the run's folder, or absolute
+  std::vector<std::int32_t> label, truth;
+  std::vector<double> confidence, typicality, outlier_score;
+  std::vector<bool> is_outlier;
+};
+
+/// embeddings.safetensors: directions of some of the images, and hidden truths of all.
+struct Embeddings {
+  std::vector<std::int64_t> rows;                ///< [n]: which images
+  std::vector<float> before, after, prototypes;  ///< [n, D], [n, D], [K, D]
+  std::vector<std::int32_t> truths;              ///< [N]
+  std::vector<std::string> truth_names;
+  std::size_t width = 0;
+};
+
+/// The parts of a run's folder that all need.
+struct RunContents {
+  std::filesystem::path folder;
+  std::vector<std::string> classes;
+  RunImages images;
+  std::optional<Embeddings> embeddings;
+
+  /// Where an image lies.
+  std::filesystem::path file_of(std::size_t image) const;
+  bool has_truth() const;
+};
+
+/// ModelFileError or DataError names what is missing or wrong.
+RunContents read_run(const std::filesystem::path& folder);
+
+/// A JSON file; ModelFileError where it is none.
+nlohmann::json read_json_file(const std::filesystem::path& file);
+
+}  // namespace protogcd
