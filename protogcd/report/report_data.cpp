@@ -14,6 +14,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/version.h"
+#include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/run_contents.h"
 #include "protogcd/report/sprites.h"
@@ -188,6 +189,25 @@ Json sprites_of(const Sprites& sprites) {
           {"sheets", sheets}};
 }
 
+std::string base64_of(const std::vector<std::uint8_t>& bytes) {
+  return base64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+/// The views stand below each other in one picture.
+Json attention_of(const AttentionMaps& maps) {
+  const auto side = static_cast<int>(maps.side);
+  Image sheet(side, side * static_cast<int>(maps.images.size()));
+  std::ranges::copy(maps.views, sheet.pixels.begin());
+  return {{"images", maps.images},
+          {"side", maps.side},
+          {"heads", maps.heads},
+          {"rows", maps.rows},
+          {"columns", maps.columns},
+          {"views", base64(encode_jpeg(sheet, {.quality = 85}))},
+          {"before", base64_of(maps.before)},
+          {"after", base64_of(maps.after)}};
+}
+
 Json summary_of(const Json& result, const fs::path& run) {
   const Json& images = result.at("images");
   const Json machine =
@@ -268,6 +288,7 @@ Json report_data(const fs::path& folder, const Context& context) {
       {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
       {"sprites", sprites_of(sprites)},
       {"map", embeddings ? map_of(*embeddings, context) : Json(nullptr)},
+      {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
       {"epochs", epochs_of(folder / "metrics.jsonl")},
       {"confusion", confusion_of(images, truth_names, run.classes.size())},
       {"skipped", skipped_of(folder / "skipped.csv")},

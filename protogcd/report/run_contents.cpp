@@ -114,6 +114,34 @@ std::optional<Embeddings> read_embeddings(const fs::path& file, std::size_t imag
   return result;
 }
 
+std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t images) {
+  if (!fs::exists(file)) return std::nullopt;
+  const SafetensorsFile stored(file);
+  const TensorEntry &views = stored.at("views"), &maps = stored.at("before");
+  const auto size = [](const TensorEntry& entry, std::size_t axis) {
+    return static_cast<std::size_t>(entry.shape[axis]);
+  };
+  AttentionMaps result;
+  result.images = values_of<std::int64_t>(stored.at("rows"), file);
+  const std::size_t n = result.images.size();
+  const auto last = static_cast<std::int64_t>(images);
+  const bool fits =
+      views.shape.size() == 4 && maps.shape.size() == 4 && stored.at("after").shape == maps.shape &&
+      size(views, 0) == n && size(maps, 0) == n && views.shape[1] == views.shape[2] &&
+      views.shape[3] == 3 && views.element_count() > 0 && maps.element_count() > 0 &&
+      std::ranges::all_of(result.images, [&](std::int64_t i) { return i >= 0 && i < last; });
+  if (!fits)
+    throw ModelFileError(fmt::format("{}: does not fit to the run's predictions", file.string()));
+  result.side = size(views, 1);
+  result.heads = size(maps, 1);
+  result.rows = size(maps, 2);
+  result.columns = size(maps, 3);
+  result.views = values_of<std::uint8_t>(views, file);
+  result.before = values_of<std::uint8_t>(maps, file);
+  result.after = values_of<std::uint8_t>(stored.at("after"), file);
+  return result;
+}
+
 }  // namespace
 
 Json read_json_file(const fs::path& file) {
@@ -139,12 +167,14 @@ RunContents read_run(const fs::path& folder) {
                            "a report needs the folder of a finished run");
     }
   }
-  RunContents run{.folder = folder, .classes = {}, .images = {}, .embeddings = {}};
+  RunContents run;
+  run.folder = folder;
   run.classes =
       read_json_file(folder / "model/model.json").at("classes").get<std::vector<std::string>>();
   run.images = read_predictions(folder / "predictions.csv", run.classes);
   run.embeddings = read_embeddings(folder / "embeddings.safetensors", run.images.path.size(),
                                    run.classes.size());
+  run.attention = read_attention(folder / "attention.safetensors", run.images.path.size());
   if (run.embeddings) run.images.truth = run.embeddings->truths;
   return run;
 }

@@ -27,12 +27,21 @@ struct Embeddings {
   std::size_t width = 0;
 };
 
+/// attention.safetensors: where the model looks on a few images (gcd/report_files.h).
+struct AttentionMaps {
+  std::vector<std::int64_t> images;                ///< [n]: which
+  std::size_t side = 0;                            ///< S
+  std::size_t heads = 0, rows = 0, columns = 0;    ///< of a map
+  std::vector<std::uint8_t> views, before, after;  ///< [n, S, S, 3], [n, heads, rows, columns]
+};
+
 /// The parts of a run's folder that all need.
 struct RunContents {
   std::filesystem::path folder;
   std::vector<std::string> classes;
   RunImages images;
   std::optional<Embeddings> embeddings;
+  std::optional<AttentionMaps> attention;  ///< older runs have none
 
   /// Where an image lies.
   std::filesystem::path file_of(std::size_t image) const;

@@ -79,6 +79,15 @@ void write_run(const std::filesystem::path& run) {
       entry("truths", ElementType::kInt32, {kImages}, truths)};
   write_safetensors(run / "embeddings.safetensors", entries,
                     {{"classes", nlohmann::json(classes).dump()}});
+  const std::vector<std::int64_t> looked_at = {0, 2, 40};
+  const std::vector<std::uint8_t> views(3 * 8 * 8 * 3, 90);
+  std::vector<std::uint8_t> looks_before(3 * 2 * 4 * 4, 255), looks_after(3 * 2 * 4 * 4, 0);
+  for (std::size_t map = 0; map < 6; ++map) looks_after[16 * map + 15] = 255;  // bottom right
+  const TensorEntry attention[] = {entry("rows", ElementType::kInt64, {3}, looked_at),
+                                   entry("views", ElementType::kUint8, {3, 8, 8, 3}, views),
+                                   entry("before", ElementType::kUint8, {3, 2, 4, 4}, looks_before),
+                                   entry("after", ElementType::kUint8, {3, 2, 4, 4}, looks_after)};
+  write_safetensors(run / "attention.safetensors", attention);
   nlohmann::json result = {
       {"all", 97.5},
       {"old", 98.0},
@@ -137,10 +146,48 @@ TEST(ReportData, HoldsWhatTheRunFound) {
   EXPECT_EQ(data.at("map").at("after").size(), 2u * kImages);
   EXPECT_EQ(data.at("map").at("prototypes").size(), 8u);
   EXPECT_EQ(data.at("confusion").at("counts")[3][3], 20);
+  EXPECT_EQ(data.at("attention").at("images"), nlohmann::json({0, 2, 40}));
+  EXPECT_EQ(data.at("attention").at("heads"), 2);
+  EXPECT_EQ(data.at("attention").at("after").get<std::string>().size(), 3 * 2 * 4 * 4 / 3 * 4u);
   EXPECT_EQ(data.at("epochs").size(), 3u);
   EXPECT_EQ(data.at("skipped")[0].at("reason"), "not a JPEG");
   // All prototypes are equally far from each other.
   EXPECT_EQ(data.at("classes")[0].at("nearest").size(), 3u);
+}
+
+TEST(ReportData, ARunWithoutAttentionHasNoSuchSection) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  std::filesystem::remove(folder / "run/attention.safetensors");
+  EXPECT_TRUE(report_data(folder / "run", quiet()).at("attention").is_null());
+}
+
+TEST(ReportData, AttentionThatDoesNotFitIsNamed) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const std::vector<std::int64_t> beyond = {kImages};
+  const std::vector<std::uint8_t> bytes(192);
+  const auto write = [&](const std::vector<std::int64_t>& rows, std::vector<std::int64_t> views,
+                         std::vector<std::int64_t> after) {
+    const auto all = std::as_bytes(std::span(bytes));
+    const auto entry = [&](const char* name, const std::vector<std::int64_t>& shape) {
+      std::size_t size = 1;
+      for (const std::int64_t n : shape) size *= static_cast<std::size_t>(n);
+      return TensorEntry{name, ElementType::kUint8, shape, all.first(size)};
+    };
+    const TensorEntry entries[] = {
+        TensorEntry{"rows", ElementType::kInt64, {1}, std::as_bytes(std::span(rows))},
+        entry("views", views), entry("before", {1, 2, 4, 4}), entry("after", after)};
+    write_safetensors(folder / "run/attention.safetensors", entries);
+  };
+  write({5}, {1, 8, 8, 3}, {1, 2, 4, 4});
+  EXPECT_NO_THROW(report_data(folder / "run", quiet()));
+  write(beyond, {1, 8, 8, 3}, {1, 2, 4, 4});
+  EXPECT_THROW(report_data(folder / "run", quiet()), ModelFileError);
+  write({5}, {1, 8, 4, 3}, {1, 2, 4, 4});
+  EXPECT_THROW(report_data(folder / "run", quiet()), ModelFileError);
+  write({5}, {1, 8, 8, 3}, {1, 1, 4, 4});
+  EXPECT_THROW(report_data(folder / "run", quiet()), ModelFileError);
 }
 
 TEST(ReportData, ARunWithoutEmbeddingsHasNoMap) {

@@ -1,5 +1,5 @@
 // Images of the collection, cut out of the sprite sheets.
-import type { Report } from './data';
+import { bytesOf, type Report } from './data';
 import { h } from './dom';
 
 export class Thumbnails {
@@ -40,11 +40,4 @@ export class Thumbnails {
       document.head.append(h('style', {}, `.sheet-${sheet} { background-image: url(${url}); }`));
     });
   }
-}
-
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
 }

@@ -10,7 +10,7 @@ const cards = () => page.locator('.card:visible');
 
 await check('loads with every section', async () => {
   await open(report);
-  for (const id of ['summary', 'classes', 'map', 'outliers', 'confusion', 'training', 'skipped', 'configuration']) {
+  for (const id of ['summary', 'classes', 'map', 'attention', 'outliers', 'confusion', 'training', 'skipped', 'configuration']) {
     assert.equal(await page.locator(`section#${id}`).count(), 1, id);
   }
   assert.equal(await cards().count(), 4);
@@ -61,6 +61,26 @@ await check('the map is drawn, zooms, shows what is under the pointer, and lets 
   await page.mouse.up();
   await page.keyboard.up('Shift');
   await page.waitForSelector('.chosen .tile', { timeout: 10000 });
+});
+await check('attention is shown per head, before and after, and told in words', async () => {
+  await page.locator('#attention').scrollIntoViewIfNeeded();
+  await page.waitForSelector('#attention .strip button');
+  assert.equal(await page.locator('#attention .strip button').count(), 3);
+  assert.match(await page.locator('#attention h3').textContent(), /<img src=x/);
+  await page.locator('#attention .strip button').nth(1).focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('#attention .strip button').nth(1).getAttribute('aria-pressed'), 'true');
+  assert.match(await page.locator('#attention h3').textContent(), /^new-01 \(new/);
+  const labels = await page.locator('#attention .heads canvas').evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
+  assert.equal(labels.length, 1 + 2 * 2);
+  assert.equal(labels[1], 'Head 1 before training looks mostly in the middle; half of its attention lies on 50% of the picture');
+  assert.equal(labels[4], 'Head 2 after training looks mostly at the bottom right; half of its attention lies on 6% of the picture');
+  const reddest = (nth, x, y) => page.locator('#attention .heads canvas').nth(nth).evaluate((canvas, [x, y]) => {
+    const [red, green] = canvas.getContext('2d').getImageData(x, y, 1, 1).data;
+    return red - green;
+  }, [x, y]);
+  assert.ok(await reddest(4, 7, 7) > 100, 'red where the head looks');
+  assert.ok(Math.abs(await reddest(4, 0, 0)) < 20, 'grey where it does not');
 });
 await check('corrections are made and downloaded', async () => {
   await page.click('.card[data-class="new-01"]');
