@@ -10,13 +10,11 @@
 #include <sstream>
 
 #include "protogcd/analysis/accuracy.h"
-#include "protogcd/analysis/tsne.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/version.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
-#include "protogcd/report/run_contents.h"
 #include "protogcd/report/sprites.h"
 
 namespace protogcd {
@@ -87,23 +85,12 @@ Json coordinates(std::span<const float> points) {
   return list;
 }
 
-/// Images and prototypes are laid out together, so that stars stand among their images.
-Json map_of(const Embeddings& embeddings, const Context& context) {
-  if (embeddings.rows.empty()) return nullptr;
-  const TsneOptions options{.seed = context.seed,
-                            .threads = context.threads,
-                            .keep_going = [&](int) { return !context.interrupted(); }};
-  context.log.info(fmt::format("map of {} images", embeddings.rows.size()));
-  std::vector<float> joined = embeddings.after;
-  joined.insert(joined.end(), embeddings.prototypes.begin(), embeddings.prototypes.end());
-  const auto after = tsne(joined, embeddings.width, options);
-  const auto before = tsne(embeddings.before, embeddings.width, options);
-  const std::span<const float> points(after);
-  const std::size_t images = 2 * embeddings.rows.size();
-  return {{"rows", embeddings.rows},
-          {"before", coordinates(before)},
-          {"after", coordinates(points.first(images))},
-          {"prototypes", coordinates(points.subspan(images))}};
+Json map_of(const RunContents& run, const FeatureMap& map) {
+  if (map.after.empty()) return nullptr;
+  return {{"rows", run.embeddings->rows},
+          {"before", coordinates(map.before)},
+          {"after", coordinates(map.after)},
+          {"prototypes", coordinates(map.prototypes)}};
 }
 
 Json confusion_of(const RunImages& images, const std::vector<std::string>& truth_names,
@@ -272,8 +259,8 @@ Sprites thumbnails_of(const RunContents& run, const Context& context) {
 
 }  // namespace
 
-Json report_data(const fs::path& folder, const Context& context) {
-  const RunContents run = read_run(folder);
+Json report_data(const RunContents& run, const FeatureMap& map, const Context& context) {
+  const fs::path& folder = run.folder;
   const RunImages& images = run.images;
   const auto& embeddings = run.embeddings;
   const Json result = read_json_file(folder / "result.json");
@@ -287,7 +274,7 @@ Json report_data(const fs::path& folder, const Context& context) {
       {"classes", classes_of(result, images, embeddings)},
       {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
       {"sprites", sprites_of(sprites)},
-      {"map", embeddings ? map_of(*embeddings, context) : Json(nullptr)},
+      {"map", map_of(run, map)},
       {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
       {"epochs", epochs_of(folder / "metrics.jsonl")},
       {"confusion", confusion_of(images, truth_names, run.classes.size())},

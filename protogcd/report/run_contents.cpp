@@ -36,7 +36,7 @@ RunImages read_predictions(const fs::path& file, const std::vector<std::string>&
   const std::size_t path = table.column("path"), label = table.column("class"),
                     confidence = table.column("confidence"),
                     typicality = table.column("typicality"), score = table.column("outlier_score"),
-                    flag = table.column("is_outlier");
+                    is_new = table.column("is_new"), flag = table.column("is_outlier");
   RunImages images;
   for (const CsvRow& row : table.rows()) {
     const auto number = numbers.find(row.fields[label]);
@@ -49,6 +49,7 @@ RunImages read_predictions(const fs::path& file, const std::vector<std::string>&
     images.confidence.push_back(number_of(table, row, confidence));
     images.typicality.push_back(number_of(table, row, typicality));
     images.outlier_score.push_back(number_of(table, row, score));
+    images.is_new.push_back(row.fields[is_new] == "1");
     images.is_outlier.push_back(row.fields[flag] == "1");
   }
   images.truth.assign(images.path.size(), -1);

@@ -15,7 +15,7 @@ struct RunImages {
   std::vector<std::string> path;  ///< relative to the run's folder, or absolute
   std::vector<std::int32_t> label, truth;
   std::vector<double> confidence, typicality, outlier_score;
-  std::vector<bool> is_outlier;
+  std::vector<bool> is_new, is_outlier;
 };
 
 /// embeddings.safetensors: directions of some of the images, and hidden truths of all.
