@@ -15,13 +15,17 @@ namespace protogcd::cli {
 namespace {
 
 struct ReportVerbOptions {
-  std::filesystem::path run, out, exports;
+  std::filesystem::path run, out, exports, images_root;
   bool overwrite = false;
 };
 
 void report(const ReportVerbOptions& options, Session& session) {
   if (!std::filesystem::is_directory(options.run))
     throw UsageError(fmt::format("RUN: there is no folder '{}'", options.run.string()));
+  if (!options.images_root.empty() && !std::filesystem::is_directory(options.images_root)) {
+    throw UsageError(
+        fmt::format("--images-root: there is no folder '{}'", options.images_root.string()));
+  }
   const auto out = options.out.empty() ? options.run / "report.html" : options.out;
   // The run's own page is made again without asking: nothing else is lost by it.
   check_output_file(out, options.overwrite || options.out.empty(), "--out");
@@ -29,7 +33,7 @@ void report(const ReportVerbOptions& options, Session& session) {
   const InterruptGuard interrupt;
   Context context = session.context;
   context.interrupt = &interrupt;
-  const RunContents run = read_run(options.run);
+  const RunContents run = read_run(options.run, options.images_root);
   const FeatureMap map = feature_map(run, context);
   nlohmann::json json;
   if (!options.exports.empty()) {
@@ -63,6 +67,10 @@ Verb report_verb() {
             table
                 .add("out", &options->out, "the page; report.html in the run's folder if not given")
                 .value_name("FILE.html");
+            table
+                .add("images_root", &options->images_root,
+                     "where the images are now, if they were moved")
+                .value_name("DIR");
             table
                 .add("export", &options->exports,
                      "a folder for other tools: images.csv (Spotlight, FiftyOne) and the files of "

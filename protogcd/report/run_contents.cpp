@@ -143,6 +143,19 @@ std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t im
   return result;
 }
 
+/// The file, or what stands for it below the root: the longest end of its path that exists there.
+fs::path located(const fs::path& file, const fs::path& root) {
+  std::error_code error;
+  if (root.empty() || fs::exists(file, error)) return file;
+  for (auto first = file.begin(); first != file.end(); ++first) {
+    if (first->is_absolute() || *first == "..") continue;
+    fs::path found = root;
+    for (auto part = first; part != file.end(); ++part) found /= *part;
+    if (fs::exists(found, error)) return found;
+  }
+  return file;
+}
+
 }  // namespace
 
 Json read_json_file(const fs::path& file) {
@@ -153,15 +166,11 @@ Json read_json_file(const fs::path& file) {
   }
 }
 
-fs::path RunContents::file_of(std::size_t image) const {
-  return (folder / images.path[image]).lexically_normal();
-}
-
 bool RunContents::has_truth() const {
   return std::ranges::any_of(images.truth, [](std::int32_t truth) { return truth >= 0; });
 }
 
-RunContents read_run(const fs::path& folder) {
+RunContents read_run(const fs::path& folder, const fs::path& images_root) {
   for (const char* name : {"result.json", "predictions.csv", "model/model.json"}) {
     if (!fs::exists(folder / name)) {
       throw ModelFileError(fmt::format("{}: there is no {} in it", folder.string(), name),
@@ -177,6 +186,8 @@ RunContents read_run(const fs::path& folder) {
                                    run.classes.size());
   run.attention = read_attention(folder / "attention.safetensors", run.images.path.size());
   if (run.embeddings) run.images.truth = run.embeddings->truths;
+  for (const std::string& path : run.images.path)
+    run.files.push_back(located((folder / path).lexically_normal(), images_root));
   return run;
 }
 

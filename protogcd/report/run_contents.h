@@ -43,13 +43,14 @@ struct RunContents {
   std::optional<Embeddings> embeddings;
   std::optional<AttentionMaps> attention;  ///< older runs have none
 
-  /// Where an image lies.
-  std::filesystem::path file_of(std::size_t image) const;
+  std::vector<std::filesystem::path> files;  ///< where the images lie
   bool has_truth() const;
 };
 
-/// ModelFileError or DataError names what is missing or wrong.
-RunContents read_run(const std::filesystem::path& folder);
+/// ModelFileError or DataError names what is missing or wrong. An image that is no longer where it
+/// was is looked for below `images_root`, where one is given, under the end of its path that fits.
+RunContents read_run(const std::filesystem::path& folder,
+                     const std::filesystem::path& images_root = {});
 
 /// A JSON file; ModelFileError where it is none.
 nlohmann::json read_json_file(const std::filesystem::path& file);

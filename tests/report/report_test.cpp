@@ -224,6 +224,25 @@ TEST(ReportData, WhatIsMissingOrDoesNotFitIsNamed) {
   EXPECT_THROW(data_of(folder / "other"), ModelFileError);
 }
 
+TEST(RunContents, ImagesThatWereMovedAreFoundBelowTheirNewFolder) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  create_folders(folder / "new/place");
+  std::filesystem::rename(folder / "run/images", folder / "new/place/images");
+  const auto places = [&](const std::filesystem::path& root) {
+    const RunContents run = read_run(folder / "run", root);
+    return report_data(run, {}, quiet()).at("images").at("thumbnail").get<std::set<int>>();
+  };
+  EXPECT_EQ(places({}), std::set<int>{-1});
+  EXPECT_EQ(places(folder / "new"), std::set<int>{-1});
+  EXPECT_EQ(places(folder / "new/place").size(), static_cast<std::size_t>(kImages));
+  EXPECT_EQ(places(folder / "new/place/images").size(), static_cast<std::size_t>(kImages));
+  const auto result = testing::run_protogcd(
+      {"report", folder / "run", "--images-root", folder / "nowhere", "--log-level", "error"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("--images-root"));
+}
+
 TEST(TsvField, IsOneFieldOfValidText) {
   EXPECT_EQ(tsv_field("owl, \"barn\""), "owl, \"barn\"");
   EXPECT_EQ(tsv_field("a\tb\r\nc"), "a b  c");
