@@ -303,6 +303,7 @@ void write_page(const std::filesystem::path& out, const Session& session, const 
 nlohmann::json train_once(const TrainVerbOptions& options, const Backbone& backbone,
                           Session& session, const Context& context) {
   TrainOptions train_options = options.train;
+  train_options.attention = options.report;
   const std::filesystem::path& out = train_options.out;
   const auto result_file = out / "result.json";
   if (train_options.resume && std::filesystem::exists(result_file) &&

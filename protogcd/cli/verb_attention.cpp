@@ -34,9 +34,8 @@ void attention(const AttentionVerbOptions& options, Session& session) {
   for (const auto& warning : set.warnings) context.log.warning(warning);
   const Model model = load_model(options.model, options.backbone, context);
   const Backbone backbone = backbone_of(model.info(), options.backbone);
-  const Vit after = trained_vit(backbone, model);
-  const std::int64_t heads =
-      options.heads > 0 ? std::min(options.heads, after.config().heads) : after.config().heads;
+  const std::int64_t all_heads = backbone.config.heads,
+                     heads = options.heads > 0 ? std::min(options.heads, all_heads) : all_heads;
 
   const auto count =
       std::min<std::size_t>(set.sources.size(), static_cast<std::size_t>(options.limit));
@@ -47,25 +46,17 @@ void attention(const AttentionVerbOptions& options, Session& session) {
   std::vector<std::uint32_t> list(count);
   std::iota(list.begin(), list.end(), 0u);
   SkippedFiles skipped(session.bad_image_policy(), count);
-  const LoaderOptions loader = model.center_loader(context.threads);
-  ResizedReader reader(set.sources, loader.decode);
-  ImageLoader images(set.sources, ImageList::center_views(list), loader, skipped);
   std::vector<Image> tiles;
   std::vector<std::string> paths;
-  while (const ImageBatch* batch = images.next()) {
-    const at::Tensor before_maps = attention_maps(backbone.vit, batch->pixels),
-                     after_maps = attention_maps(after, batch->pixels);
-    for (std::size_t i = 0; i < batch->sources.size(); ++i) {
-      Image view;
-      reader.read_center(batch->sources[i], loader.view, view);
-      for (const at::Tensor& maps : {before_maps, after_maps}) {
-        tiles.push_back(view);
-        for (std::int64_t head = 0; head < heads; ++head)
-          tiles.push_back(attention_overlay(view, maps[static_cast<std::int64_t>(i)][head]));
-      }
-      paths.push_back(set.sources.path(batch->sources[i]));
-    }
-  }
+  for_each_attention(backbone, model, set.sources, list, context.threads, skipped,
+                     [&](const AttentionExample& example) {
+                       for (const at::Tensor& maps : {example.before, example.after}) {
+                         tiles.push_back(example.view);
+                         for (std::int64_t head = 0; head < heads; ++head)
+                           tiles.push_back(attention_overlay(example.view, maps[head]));
+                       }
+                       paths.push_back(set.sources.path(example.source));
+                     });
   if (tiles.empty()) throw DataError(fmt::format("--images {}: no image could be read", set.name));
   write_png(options.out, contact_sheet(tiles, static_cast<int>(heads) + 1));
   if (session.json()) {

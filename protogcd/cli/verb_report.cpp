@@ -7,28 +7,49 @@
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
+#include "protogcd/report/run_export.h"
 
 namespace protogcd::cli {
 namespace {
 
 struct ReportVerbOptions {
-  std::filesystem::path run, out;
+  std::filesystem::path run, out, exports, images_root;
   bool overwrite = false;
 };
 
 void report(const ReportVerbOptions& options, Session& session) {
   if (!std::filesystem::is_directory(options.run))
     throw UsageError(fmt::format("RUN: there is no folder '{}'", options.run.string()));
+  if (!options.images_root.empty() && !std::filesystem::is_directory(options.images_root)) {
+    throw UsageError(
+        fmt::format("--images-root: there is no folder '{}'", options.images_root.string()));
+  }
   const auto out = options.out.empty() ? options.run / "report.html" : options.out;
   // The run's own page is made again without asking: nothing else is lost by it.
   check_output_file(out, options.overwrite || options.out.empty(), "--out");
+  if (!options.exports.empty()) check_output_path(options.exports, options.overwrite, "--export");
   const InterruptGuard interrupt;
   Context context = session.context;
   context.interrupt = &interrupt;
-  write_report(options.run, out, context);
-  if (session.json()) return session.print_json({{"out", out.string()}});
-  fmt::print("{}: open it in a browser\n", out.string());
+  const RunContents run = read_run(options.run, options.images_root);
+  const FeatureMap map = feature_map(run, context);
+  nlohmann::json json;
+  if (!options.exports.empty()) {
+    export_run(run, map, options.exports, context);
+    json["export"] = options.exports.string();
+    if (!session.json())
+      fmt::print("{}: images.csv, and for tensorboard --logdir\n", options.exports.string());
+  }
+  if (has_report_page() || options.exports.empty()) {
+    write_report(run, map, out, context);
+    json["out"] = out.string();
+    if (!session.json()) fmt::print("{}: open it in a browser\n", out.string());
+  } else {
+    context.log.warning("this build of protogcd has no report page: only exports are written");
+  }
+  if (session.json()) session.print_json(json);
 }
 
 }  // namespace
@@ -36,7 +57,7 @@ void report(const ReportVerbOptions& options, Session& session) {
 Verb report_verb() {
   return {.name = "report",
           .summary = "a run as one HTML page: classes, map, outliers, training",
-          .example = "protogcd report run",
+          .example = "protogcd report run --export run-export",
           .declare = [](OptionTable& table) -> Action {
             auto options = std::make_shared<ReportVerbOptions>();
             table.add("run", &options->run, "the folder of a finished run")
@@ -46,7 +67,16 @@ Verb report_verb() {
             table
                 .add("out", &options->out, "the page; report.html in the run's folder if not given")
                 .value_name("FILE.html");
-            table.add("overwrite", &options->overwrite, "replace the file").flag_only();
+            table
+                .add("images_root", &options->images_root,
+                     "where the images are now, if they were moved")
+                .value_name("DIR");
+            table
+                .add("export", &options->exports,
+                     "a folder for other tools: images.csv (Spotlight, FiftyOne) and the files of "
+                     "TensorBoard's projector")
+                .value_name("DIR");
+            table.add("overwrite", &options->overwrite, "replace what is there").flag_only();
             return [options](Session& session) { report(*options, session); };
           }};
 }

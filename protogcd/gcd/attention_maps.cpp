@@ -21,16 +21,63 @@ Vit trained_vit(const Backbone& backbone, const Model& model) {
   return vit;
 }
 
-at::Tensor attention_maps(const Vit& vit, const at::Tensor& images) {
-  const at::NoGradGuard no_grad;
+namespace {
+
+/// Tokens [B, T, D] through the blocks from `first` to the one before `end`.
+at::Tensor through_blocks(const Vit& vit, at::Tensor x, std::int64_t first, std::int64_t end) {
+  for (std::int64_t i = first; i < end; ++i) x = vit.block(i, x);
+  return x;
+}
+
+/// From the input [B, T, D] of block `first`: [B, heads, rows, columns].
+at::Tensor maps_from(const Vit& vit, const at::Tensor& tokens, std::int64_t first,
+                     std::int64_t rows, std::int64_t columns) {
   const VitConfig& config = vit.config();
-  at::Tensor x = vit.embed(images);  // [B, T, D]
-  for (std::int64_t i = 0; i + 1 < config.depth; ++i) x = vit.block(i, x);
+  const at::Tensor x = through_blocks(vit, tokens, first, config.depth - 1);
   const at::Tensor all = vit.attention(config.depth - 1, x);  // [B, heads, T, T]
-  const std::int64_t rows = images.size(2) / config.patch, columns = images.size(3) / config.patch;
   return all.select(2, 0)
       .narrow(2, config.prefix_tokens(), rows * columns)
-      .reshape({images.size(0), config.heads, rows, columns});
+      .reshape({tokens.size(0), config.heads, rows, columns});
+}
+
+}  // namespace
+
+at::Tensor attention_maps(const Vit& vit, const at::Tensor& images) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t patch = vit.config().patch;
+  return maps_from(vit, vit.embed(images), 0, images.size(2) / patch, images.size(3) / patch);
+}
+
+void for_each_attention(const Backbone& backbone, const Model& model, const SourceTable& sources,
+                        std::span<const std::uint32_t> list, std::size_t threads,
+                        SkippedFiles& skipped,
+                        const std::function<void(const AttentionExample&)>& use) {
+  const at::NoGradGuard no_grad;
+  const Vit before = backbone.vit.converted(at::kFloat, at::kCPU),
+            after = trained_vit(backbone, model);
+  const std::int64_t first = model.info().first_trained_block, patch = before.config().patch;
+  LoaderOptions loader = model.center_loader(threads);
+  loader.device = at::kCPU;
+  ResizedReader reader(sources, loader.decode);
+  ImageLoader images(sources, ImageList::center_views(list), loader, skipped);
+  while (const ImageBatch* batch = images.next()) {
+    const std::int64_t rows = batch->pixels.size(2) / patch,
+                       columns = batch->pixels.size(3) / patch;
+    // What is not trained is the same before and after.
+    const at::Tensor shared = through_blocks(before, before.embed(batch->pixels), 0, first);
+    const at::Tensor then = maps_from(before, shared, first, rows, columns),
+                     now = maps_from(after, shared, first, rows, columns);
+    for (std::size_t i = 0; i < batch->sources.size(); ++i) {
+      AttentionExample example{.source = batch->sources[i], .view = {}, .before = {}, .after = {}};
+      if (const MaybeBad bad = reader.read_center(example.source, loader.view, example.view)) {
+        skipped.add(sources, example.source, bad->reason);
+        continue;
+      }
+      example.before = then[static_cast<std::int64_t>(i)];
+      example.after = now[static_cast<std::int64_t>(i)];
+      use(example);
+    }
+  }
 }
 
 Image attention_overlay(const Image& view, const at::Tensor& map) {

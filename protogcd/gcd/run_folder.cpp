@@ -28,7 +28,8 @@ bool is_of_a_run(const std::string& name) {
         "result.json", "skipped.csv", "model", "checkpoints", "bank", "report.html"}) {
     if (name == known) return true;
   }
-  return name.starts_with("events.out.tfevents") || name.starts_with("embeddings.");
+  return name.starts_with("events.out.tfevents") || name.starts_with("embeddings.") ||
+         name.starts_with("attention.");
 }
 
 void check_only_runs(const fs::path& path) {

@@ -2,7 +2,8 @@
 // state that a killed run can go on from.
 //
 //   config.toml  run.json  estimate.json  metrics.jsonl  predictions.csv  embeddings.safetensors
-//   skipped.csv  result.json  report.html  model/  checkpoints/  events.out.tfevents.*
+//   attention.safetensors  skipped.csv  result.json  report.html  model/  checkpoints/
+//   events.out.tfevents.*
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,7 @@ class RunFolder {
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path predictions() const { return path_ / "predictions.csv"; }
   std::filesystem::path embeddings() const { return path_ / "embeddings.safetensors"; }
+  std::filesystem::path attention() const { return path_ / "attention.safetensors"; }
   std::filesystem::path skipped() const { return path_ / "skipped.csv"; }
   std::filesystem::path model() const { return path_ / "model"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }

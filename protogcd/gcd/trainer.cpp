@@ -12,17 +12,16 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/event_file.h"
 #include "protogcd/core/files.h"
-#include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/gcd/checkpoint.h"
 #include "protogcd/gcd/model_outputs.h"
 #include "protogcd/gcd/outlier_study.h"
+#include "protogcd/gcd/report_files.h"
 #include "protogcd/gcd/run_folder.h"
 #include "protogcd/gcd/step_runner.h"
 #include "protogcd/nn/device.h"
-#include "protogcd/nn/state_dict.h"
 
 namespace protogcd {
 namespace {
@@ -196,7 +195,7 @@ class Trainer {
   void save_checkpoint();
   void evaluate_all();
   void calibrate_outliers_and_predict();
-  void write_embeddings(const at::Tensor& after);
+  void write_features(const at::Tensor& after);
   Evaluation evaluate_on(SampleSet set);
   void write_scalars(const nlohmann::json& line);
   bool is_evaluated(std::int64_t epoch) const {
@@ -367,14 +366,15 @@ void Trainer::calibrate_outliers_and_predict() {
   predictions_ = {};
   predictions_.add(outputs.cosines, model_.info());
   predictions_.finish();
-  write_embeddings(outputs.features);
+  write_features(outputs.features);
+  if (options_.attention) {
+    write_attention(folder_.attention(), backbone_, model_, set_,
+                    attention_examples(predictions_, model_.info()), context_.threads);
+  }
 }
 
-/// What the report draws its map from: directions of the unlabelled images, in the order of
-/// predictions.csv, as the backbone has them and as the model has them, and the prototypes. More
-/// images than a map can show are left out, evenly.
-void Trainer::write_embeddings(const at::Tensor& after) {
-  constexpr std::int64_t kMostRows = 50000;
+/// The features as the backbone alone has them, beside those of the model.
+void Trainer::write_features(const at::Tensor& after) {
   const auto untrained = make_trained_blocks(backbone_.vit, info_.first_trained_block,
                                              placement_.trained, placement_.device);
   std::vector<at::Tensor> parts;
@@ -383,21 +383,13 @@ void Trainer::write_embeddings(const at::Tensor& after) {
         const at::NoGradGuard no_grad;
         parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
       });
-  const std::int64_t n = after.size(0), kept = std::min(n, kMostRows);
-  const at::Tensor places = at::div(at::arange(kept, at::kLong) * n, kept, "floor");
-  const at::Tensor before = at::cat(parts).index_select(0, places).contiguous();
-  const at::Tensor now = after.to(at::kHalf).index_select(0, places).contiguous();
-  const at::Tensor prototypes =
-      unit_rows(model_.head().named_parameters().at("prototype_layer.weight_v").detach())
-          .to(at::kCPU, at::kFloat)
-          .contiguous();
-  const auto truths = truths_of(set_.of(SampleSet::kUnlabelled));
-  const at::Tensor all_truths = at::tensor(at::ArrayRef<std::int32_t>(truths), at::kInt);
-  const TensorEntry entries[] = {entry_of("rows", places), entry_of("before", before),
-                                 entry_of("after", now), entry_of("prototypes", prototypes),
-                                 entry_of("truths", all_truths)};
-  write_safetensors(folder_.embeddings(), entries,
-                    {{"classes", nlohmann::json(set_.dataset().classes).dump()}});
+  write_embeddings(folder_.embeddings(),
+                   {.before = at::cat(parts),
+                    .after = after,
+                    .prototypes = unit_rows(
+                        model_.head().named_parameters().at("prototype_layer.weight_v").detach()),
+                    .truths = truths_of(set_.of(SampleSet::kUnlabelled)),
+                    .classes = set_.dataset().classes});
 }
 
 void Trainer::write_scalars(const nlohmann::json& line) {

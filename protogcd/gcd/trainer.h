@@ -45,6 +45,7 @@ struct TrainOptions {
   std::int64_t eval_every = 5;     ///< epochs between evaluations; the last epoch always has one
   double checkpoint_seconds = 60;  ///< at least so long between checkpoints; 0: after every step
   bool deterministic = false;      ///< on CUDA: the same bits every time, at some cost
+  bool attention = true;           ///< write attention.safetensors, for the report
 
   std::string config;  ///< the resolved configuration as TOML, for the record
 };

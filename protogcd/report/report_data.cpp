@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <map>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "protogcd/analysis/accuracy.h"
-#include "protogcd/analysis/tsne.h"
 #include "protogcd/core/csv.h"
-#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
-#include "protogcd/core/safetensors.h"
-#include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
+#include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/sprites.h"
 
@@ -27,127 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-Json read_json(const fs::path& file) {
-  try {
-    return Json::parse(read_text_file(file));
-  } catch (const Json::exception& error) {
-    throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-}
-
 Json number_or_null(const Json& object, const char* key) {
   return object.contains(key) && object.at(key).is_number() ? object.at(key) : Json(nullptr);
-}
-
-/// The unlabelled images, as predictions.csv lists them.
-struct ImageColumns {
-  std::vector<std::string> path;
-  std::vector<std::int32_t> label, truth;
-  std::vector<double> confidence, typicality, outlier_score;
-  std::vector<bool> is_outlier;
-};
-
-double number_of(const CsvTable& table, const CsvRow& row, std::size_t column) {
-  const auto value = parse_real(row.fields[column]);
-  if (!value) {
-    throw DataError(fmt::format("{}: '{}' is not a number", table.where(row), row.fields[column]));
-  }
-  return *value;
-}
-
-ImageColumns read_predictions(const fs::path& file, const std::vector<std::string>& classes) {
-  const CsvTable table = CsvTable::read(file);
-  std::map<std::string, std::int32_t> numbers;
-  for (std::size_t k = 0; k < classes.size(); ++k)
-    numbers[classes[k]] = static_cast<std::int32_t>(k);
-  const std::size_t path = table.column("path"), label = table.column("class"),
-                    confidence = table.column("confidence"),
-                    typicality = table.column("typicality"), score = table.column("outlier_score"),
-                    flag = table.column("is_outlier");
-  ImageColumns images;
-  for (const CsvRow& row : table.rows()) {
-    const auto number = numbers.find(row.fields[label]);
-    if (number == numbers.end()) {
-      throw DataError(fmt::format("{}: class '{}' is not one of the model's", table.where(row),
-                                  row.fields[label]));
-    }
-    images.path.push_back(row.fields[path]);
-    images.label.push_back(number->second);
-    images.confidence.push_back(number_of(table, row, confidence));
-    images.typicality.push_back(number_of(table, row, typicality));
-    images.outlier_score.push_back(number_of(table, row, score));
-    images.is_outlier.push_back(row.fields[flag] == "1");
-  }
-  images.truth.assign(images.path.size(), -1);
-  return images;
-}
-
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000u) << 16, exponent = (half >> 10) & 31u,
-                      fraction = half & 1023u;
-  if (exponent == 0) {
-    const float value = std::ldexp(static_cast<float>(fraction), -24);
-    return sign ? -value : value;
-  }
-  const std::uint32_t large = exponent == 31 ? 255u : exponent + 112;
-  return std::bit_cast<float>(sign | large << 23 | fraction << 13);
-}
-
-template <class T>
-std::vector<T> values_of(const TensorEntry& entry, const fs::path& file) {
-  if (entry.bytes.size() != entry.element_count() * sizeof(T))
-    throw ModelFileError(fmt::format("{}: '{}' has another type", file.string(), entry.name));
-  std::vector<T> values(entry.element_count());
-  std::ranges::copy(entry.bytes, std::as_writable_bytes(std::span(values)).begin());
-  return values;
-}
-
-/// embeddings.safetensors of a run.
-struct Embeddings {
-  std::vector<std::int64_t> rows;
-  std::vector<float> before, after, prototypes;  ///< [n, D], [n, D], [K, D]
-  std::vector<std::int32_t> truths;              ///< [N]
-  std::vector<std::string> truth_names;
-  std::size_t width = 0;
-};
-
-std::optional<Embeddings> read_embeddings(const fs::path& file, std::size_t images,
-                                          std::size_t classes) {
-  if (!fs::exists(file)) return std::nullopt;
-  const SafetensorsFile stored(file);
-  Embeddings result;
-  const auto halves = [&](const char* name) {
-    std::vector<float> values;
-    for (const std::uint16_t half : values_of<std::uint16_t>(stored.at(name), file))
-      values.push_back(half_to_float(half));
-    return values;
-  };
-  result.rows = values_of<std::int64_t>(stored.at("rows"), file);
-  result.before = halves("before");
-  result.after = halves("after");
-  result.prototypes = values_of<float>(stored.at("prototypes"), file);
-  result.truths = values_of<std::int32_t>(stored.at("truths"), file);
-  try {
-    result.truth_names =
-        Json::parse(stored.metadata().at("classes")).get<std::vector<std::string>>();
-  } catch (const std::exception& error) {
-    throw ModelFileError(fmt::format("{}: classes: {}", file.string(), error.what()));
-  }
-  result.width = classes > 0 ? result.prototypes.size() / classes : 0;
-  const auto last = static_cast<std::int64_t>(images);
-  const bool fits =
-      result.width > 0 && result.prototypes.size() == classes * result.width &&
-      result.truths.size() == images && result.after.size() == result.rows.size() * result.width &&
-      result.before.size() == result.after.size() &&
-      std::ranges::all_of(result.rows, [&](std::int64_t row) { return row >= 0 && row < last; }) &&
-      std::ranges::all_of(result.truths, [&](std::int32_t truth) {
-        return truth < static_cast<std::int32_t>(result.truth_names.size());
-      });
-  if (!fits) {
-    throw ModelFileError(
-        fmt::format("{}: does not fit to the run's predictions and model", file.string()));
-  }
-  return result;
 }
 
 double cosine(std::span<const float> a, std::span<const float> b) {
@@ -178,7 +55,7 @@ Json nearest_classes(const Embeddings& embeddings, std::size_t k, std::size_t cl
   return nearest;
 }
 
-Json classes_of(const Json& result, const ImageColumns& images,
+Json classes_of(const Json& result, const RunImages& images,
                 const std::optional<Embeddings>& embeddings) {
   const auto& found = result.at("classes");
   std::vector<double> typicality(found.size());
@@ -204,30 +81,19 @@ Json classes_of(const Json& result, const ImageColumns& images,
 /// Rounded: a map needs no more, and the file is smaller.
 Json coordinates(std::span<const float> points) {
   Json list = Json::array();
-  for (const float value : points) list.push_back(std::round(value * 1000) / 1000);
+  for (const float value : points) list.push_back(std::round(1000 * double{value}) / 1000);
   return list;
 }
 
-/// Images and prototypes are laid out together, so that stars stand among their images.
-Json map_of(const Embeddings& embeddings, const Context& context) {
-  if (embeddings.rows.empty()) return nullptr;
-  const TsneOptions options{.seed = context.seed,
-                            .threads = context.threads,
-                            .keep_going = [&](int) { return !context.interrupted(); }};
-  context.log.info(fmt::format("map of {} images", embeddings.rows.size()));
-  std::vector<float> joined = embeddings.after;
-  joined.insert(joined.end(), embeddings.prototypes.begin(), embeddings.prototypes.end());
-  const auto after = tsne(joined, embeddings.width, options);
-  const auto before = tsne(embeddings.before, embeddings.width, options);
-  const std::span<const float> points(after);
-  const std::size_t images = 2 * embeddings.rows.size();
-  return {{"rows", embeddings.rows},
-          {"before", coordinates(before)},
-          {"after", coordinates(points.first(images))},
-          {"prototypes", coordinates(points.subspan(images))}};
+Json map_of(const RunContents& run, const FeatureMap& map) {
+  if (map.after.empty()) return nullptr;
+  return {{"rows", run.embeddings->rows},
+          {"before", coordinates(map.before)},
+          {"after", coordinates(map.after)},
+          {"prototypes", coordinates(map.prototypes)}};
 }
 
-Json confusion_of(const ImageColumns& images, const std::vector<std::string>& truth_names,
+Json confusion_of(const RunImages& images, const std::vector<std::string>& truth_names,
                   std::size_t clusters) {
   const Confusion confusion(images.label, images.truth);
   if (confusion.samples() == 0) return nullptr;
@@ -303,17 +169,36 @@ Json skipped_of(const fs::path& file) {
 
 Json sprites_of(const Sprites& sprites) {
   Json sheets = Json::array();
-  for (const std::string& sheet : sprites.sheets)
-    sheets.push_back("data:image/jpeg;base64," + base64(sheet));
+  for (const std::string& sheet : sprites.sheets) sheets.push_back(base64(sheet));
   return {{"tile", sprites.tile},
           {"columns", sprites.columns},
           {"per_sheet", sprites.per_sheet},
           {"sheets", sheets}};
 }
 
+std::string base64_of(const std::vector<std::uint8_t>& bytes) {
+  return base64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+/// The views stand below each other in one picture.
+Json attention_of(const AttentionMaps& maps) {
+  const auto side = static_cast<int>(maps.side);
+  Image sheet(side, side * static_cast<int>(maps.images.size()));
+  std::ranges::copy(maps.views, sheet.pixels.begin());
+  return {{"images", maps.images},
+          {"side", maps.side},
+          {"heads", maps.heads},
+          {"rows", maps.rows},
+          {"columns", maps.columns},
+          {"views", base64(encode_jpeg(sheet, {.quality = 85}))},
+          {"before", base64_of(maps.before)},
+          {"after", base64_of(maps.after)}};
+}
+
 Json summary_of(const Json& result, const fs::path& run) {
   const Json& images = result.at("images");
-  const Json machine = fs::exists(run / "run.json") ? read_json(run / "run.json") : Json::object();
+  const Json machine =
+      fs::exists(run / "run.json") ? read_json_file(run / "run.json") : Json::object();
   const std::int64_t k = result.at("k"), k_new = result.at("k_new");
   return {{"labelled", images.at("labelled")},
           {"unlabelled", images.at("unlabelled")},
@@ -334,40 +219,68 @@ Json summary_of(const Json& result, const fs::path& run) {
                          : ""}};
 }
 
+/// Which image gets which thumbnail: those of the cards and the outliers first, so that a page
+/// needs few sheets to open, and has what it shows most where there are too many images.
+std::vector<std::size_t> thumbnail_order(const RunImages& images, std::size_t classes) {
+  constexpr std::size_t kShownOfClass = 4;  // as many most and least typical ones as a card shows
+  std::vector<std::vector<std::size_t>> members(classes);
+  for (std::size_t i = 0; i < images.path.size(); ++i)
+    members[static_cast<std::size_t>(images.label[i])].push_back(i);
+  std::vector<std::size_t> order;
+  std::vector<bool> taken(images.path.size());
+  const auto take = [&](std::size_t image) {
+    if (!taken[image]) order.push_back(image);
+    taken[image] = true;
+  };
+  for (auto& list : members) {
+    std::ranges::stable_sort(list, std::greater(),
+                             [&](std::size_t i) { return images.typicality[i]; });
+    for (std::size_t i = 0; i < std::min(kShownOfClass, list.size()); ++i) take(list[i]);
+    for (std::size_t i = list.size() - std::min(kShownOfClass, list.size()); i < list.size(); ++i)
+      take(list[i]);
+  }
+  for (std::size_t i = 0; i < images.path.size(); ++i)
+    if (images.is_outlier[i]) take(i);
+  for (std::size_t i = 0; i < images.path.size(); ++i) take(i);
+  return order;
+}
+
+/// Sheets of thumbnails, and the place of each image on them.
+Sprites thumbnails_of(const RunContents& run, const Context& context) {
+  const auto order = thumbnail_order(run.images, run.classes.size());
+  std::vector<fs::path> files;
+  for (const std::size_t image : order) files.push_back(run.files[image]);
+  Sprites sprites = make_sprites(files, context);
+  std::vector<std::int32_t> places(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) places[order[i]] = sprites.places[i];
+  sprites.places = std::move(places);
+  return sprites;
+}
+
 }  // namespace
 
-Json report_data(const fs::path& run, const Context& context) {
-  for (const char* name : {"result.json", "predictions.csv", "model/model.json"}) {
-    if (!fs::exists(run / name)) {
-      throw ModelFileError(fmt::format("{}: there is no {} in it", run.string(), name),
-                           "a report needs the folder of a finished run");
-    }
-  }
-  const Json result = read_json(run / "result.json");
-  const auto classes =
-      read_json(run / "model/model.json").at("classes").get<std::vector<std::string>>();
-  ImageColumns images = read_predictions(run / "predictions.csv", classes);
-  const auto embeddings =
-      read_embeddings(run / "embeddings.safetensors", images.path.size(), classes.size());
-  if (embeddings) images.truth = embeddings->truths;
-  std::vector<fs::path> files;
-  for (const std::string& path : images.path) files.push_back((run / path).lexically_normal());
-  const Sprites sprites = make_sprites(files, context);
+Json report_data(const RunContents& run, const FeatureMap& map, const Context& context) {
+  const fs::path& folder = run.folder;
+  const RunImages& images = run.images;
+  const auto& embeddings = run.embeddings;
+  const Json result = read_json_file(folder / "result.json");
+  const Sprites sprites = thumbnails_of(run, context);
   const auto truth_names = embeddings ? embeddings->truth_names : std::vector<std::string>{};
-  const bool any_truth = std::ranges::any_of(images.truth, [](std::int32_t t) { return t >= 0; });
-  Json data = {{"title", fs::absolute(run).lexically_normal().filename().string()},
-               {"version", fmt::format("protogcd {}", kVersion)},
-               {"summary", summary_of(result, run)},
-               {"estimate", estimate_of(result)},
-               {"classes", classes_of(result, images, embeddings)},
-               {"truths", any_truth ? Json(truth_names) : Json::array()},
-               {"sprites", sprites_of(sprites)},
-               {"map", embeddings ? map_of(*embeddings, context) : Json(nullptr)},
-               {"epochs", epochs_of(run / "metrics.jsonl")},
-               {"confusion", confusion_of(images, truth_names, classes.size())},
-               {"skipped", skipped_of(run / "skipped.csv")},
-               {"config", fs::exists(run / "config.toml") ? read_text_file(run / "config.toml")
-                                                          : std::string()}};
+  Json data = {
+      {"title", fs::absolute(folder).lexically_normal().filename().string()},
+      {"version", fmt::format("protogcd {}", kVersion)},
+      {"summary", summary_of(result, folder)},
+      {"estimate", estimate_of(result)},
+      {"classes", classes_of(result, images, embeddings)},
+      {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
+      {"sprites", sprites_of(sprites)},
+      {"map", map_of(run, map)},
+      {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
+      {"epochs", epochs_of(folder / "metrics.jsonl")},
+      {"confusion", confusion_of(images, truth_names, run.classes.size())},
+      {"skipped", skipped_of(folder / "skipped.csv")},
+      {"config", fs::exists(folder / "config.toml") ? read_text_file(folder / "config.toml")
+                                                    : std::string()}};
   data["images"] = {{"path", images.path},
                     {"class", images.label},
                     {"confidence", images.confidence},

@@ -1,15 +1,16 @@
 // What a run found, as the page reads it (web/src/data.ts).
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
 #include "protogcd/core/context.h"
+#include "protogcd/report/feature_map.h"
+#include "protogcd/report/run_contents.h"
 
 namespace protogcd {
 
-/// From the files of a finished run's folder. ModelFileError or DataError names what is missing or
-/// wrong; a run without embeddings has no map.
-nlohmann::json report_data(const std::filesystem::path& run, const Context& context);
+/// ModelFileError or DataError names what is missing or wrong in the run's other files. A run
+/// without embeddings has no map.
+nlohmann::json report_data(const RunContents& run, const FeatureMap& map, const Context& context);
 
 }  // namespace protogcd

@@ -1,6 +1,9 @@
 #include "protogcd/report/sprites.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <span>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/thread_pool.h"
@@ -33,6 +36,24 @@ void paste(const Image& tile, int left, int top, Image& sheet) {
     std::copy_n(tile.at(0, y), std::size_t{3} * tile.width, sheet.at(left, top + y));
 }
 
+/// Tiles row by row on white; `made` is told of each that could be read, from several threads.
+Image make_sheet(std::span<const std::filesystem::path> files, int tile, int columns,
+                 StoredImages& images, ThreadPool& pool,
+                 const std::function<void(std::size_t)>& made) {
+  const auto per_row = static_cast<std::size_t>(columns);
+  const std::size_t rows = (files.size() + per_row - 1) / per_row;
+  Image sheet(columns * tile, static_cast<int>(rows) * tile);
+  std::ranges::fill(sheet.pixels, std::uint8_t{255});
+  pool.for_each(files.size(), [&](std::size_t i) {
+    Image picture;
+    if (!read_tile(images, files[i], tile, picture)) return;
+    paste(picture, static_cast<int>(i % per_row) * tile, static_cast<int>(i / per_row) * tile,
+          sheet);
+    made(i);
+  });
+  return sheet;
+}
+
 }  // namespace
 
 Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Context& context) {
@@ -45,21 +66,23 @@ Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Cont
   for (std::size_t first = 0; first < shown; first += sprites.per_sheet) {
     if (context.interrupted()) throw InterruptedError("stopped while thumbnails were made");
     const std::size_t count = std::min(sprites.per_sheet, shown - first);
-    const auto columns = static_cast<std::size_t>(sprites.columns);
-    Image sheet(sprites.columns * sprites.tile,
-                static_cast<int>((count + columns - 1) / columns) * sprites.tile);
-    std::ranges::fill(sheet.pixels, std::uint8_t{255});
-    pool.for_each(count, [&](std::size_t i) {
-      Image tile;
-      if (!read_tile(images, files[first + i], sprites.tile, tile)) return;
-      paste(tile, static_cast<int>(i % columns) * sprites.tile,
-            static_cast<int>(i / columns) * sprites.tile, sheet);
-      sprites.places[first + i] = static_cast<std::int32_t>(first + i);
-    });
+    const Image sheet = make_sheet(
+        std::span(files).subspan(first, count), sprites.tile, sprites.columns, images, pool,
+        [&](std::size_t i) { sprites.places[first + i] = static_cast<std::int32_t>(first + i); });
     sprites.sheets.push_back(encode_jpeg(sheet, {.quality = 72}));
     progress.add(count);
   }
   return sprites;
+}
+
+std::string square_sheet(const std::vector<std::filesystem::path>& files, int tile,
+                         const Context& context) {
+  StoredImages images;
+  ThreadPool pool(context.threads);
+  const int columns =
+      std::max(1, static_cast<int>(std::ceil(std::sqrt(static_cast<double>(files.size())))));
+  return encode_jpeg(make_sheet(files, tile, columns, images, pool, [](std::size_t) {}),
+                     {.quality = 72});
 }
 
 }  // namespace protogcd

@@ -22,6 +22,11 @@ struct Sprites {
 /// thousand images stay below ten megabytes; beyond kMostThumbnails the rest has none.
 Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Context& context);
 
+/// All of them on one JPEG sheet, as many columns as rows (the last ones may stay white): row by
+/// row in the order of the list. What cannot be read stays white.
+std::string square_sheet(const std::vector<std::filesystem::path>& files, int tile,
+                         const Context& context);
+
 constexpr std::size_t kMostThumbnails = 12000;
 
 }  // namespace protogcd

@@ -4,13 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/npy.h"
+#include "protogcd/core/safetensors.h"
 #include "protogcd/data/cifar.h"
+#include "protogcd/data/image_set.h"
 #include "protogcd/gcd/attention_maps.h"
 #include "protogcd/gcd/evaluation.h"
 #include "protogcd/image/decode.h"
@@ -252,6 +256,54 @@ TEST_F(AnalysisRun, AttentionIsThatOfTheTrainedModel) {
   EXPECT_EQ(maps.sizes(), (at::IntArrayRef{2, 1, 4, 4}));
   EXPECT_TRUE(maps.ge(0).all().item<bool>());
   EXPECT_TRUE(maps.sum({2, 3}).le(1).all().item<bool>()) << "CLS keeps some for itself";
+}
+
+/// Test runs are without, as pages take time.
+std::vector<std::string> with_report(std::vector<std::string> command) {
+  std::erase(command, "--report=false");
+  return command;
+}
+
+TEST_F(AnalysisRun, ARunLeavesAttentionOfChosenImagesForItsReport) {
+  json_of(run_protogcd(with_report(work->train("shown"))));
+  const SafetensorsFile file(work->folder / "shown/attention.safetensors");
+  const auto& rows = file.at("rows");
+  const auto n = rows.shape[0];
+  EXPECT_GE(n, 5);
+  EXPECT_LE(n, 24);
+  EXPECT_EQ(file.at("views").shape, (std::vector<std::int64_t>{n, 32, 32, 3}));
+  EXPECT_EQ(file.at("before").shape, (std::vector<std::int64_t>{n, 1, 4, 4}));
+  EXPECT_EQ(file.at("after").shape, (std::vector<std::int64_t>{n, 1, 4, 4}));
+  EXPECT_FALSE(std::ranges::equal(file.at("before").bytes, file.at("after").bytes));
+  // The first example's map is that of the trained network on its file.
+  Logger log(LogLevel::kError);
+  const Context context{.device = "cpu", .dtype = "float32", .log = log};
+  const Model model = load_model(work->folder / "shown", {}, context);
+  const Backbone backbone = backbone_of(model.info(), {});
+  std::int64_t row = 0;
+  std::memcpy(&row, rows.bytes.data(), sizeof row);
+  const CsvTable predictions = CsvTable::read(work->folder / "shown/predictions.csv");
+  const auto& path =
+      predictions.rows()[static_cast<std::size_t>(row)].fields[predictions.column("path")];
+  const ImageSet set = open_image_set((work->folder / "shown" / path).string());
+  SkippedFiles skipped(BadImagePolicy::parse("fail", "0"), 1);
+  const std::vector<std::uint32_t> list = {0};
+  for_each_attention(
+      backbone, model, set.sources, list, 1, skipped, [&](const AttentionExample& example) {
+        const at::Tensor now = example.after / example.after.max() * 255;
+        for (std::size_t i = 0; i < 16; ++i) {
+          EXPECT_NEAR(static_cast<double>(file.at("after").bytes[i]),
+                      now.reshape({16})[static_cast<std::int64_t>(i)].item<double>(), 1.5);
+        }
+      });
+}
+
+TEST_F(AnalysisRun, ARunWithoutReportLeavesNoAttention) {
+  json_of(run_protogcd(with_report(work->train("bare"))));
+  EXPECT_TRUE(std::filesystem::exists(work->folder / "bare/attention.safetensors"));
+  json_of(run_protogcd(work->train("bare", {"--overwrite"})));
+  EXPECT_FALSE(std::filesystem::exists(work->folder / "bare/attention.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(work->folder / "bare/embeddings.safetensors"));
 }
 
 TEST(ConfusionTable, PutsMatchingClustersOnTheDiagonal) {

@@ -5,19 +5,25 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/random.h"
 #include "protogcd/core/safetensors.h"
+#include "protogcd/image/decode.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 #include "protogcd/report/report_data.h"
+#include "protogcd/report/run_export.h"
+#include "tests/support/browser.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tensorboard.h"
 
 namespace protogcd {
 namespace {
@@ -27,7 +33,7 @@ using ::testing::Not;
 using testing::TemporaryFolder;
 
 const std::string kHostile =
-    "<img src=x onerror=\"window.hacked=1\"></script><script>window.hacked=2//";
+    "<img src=x onerror=\"window.hacked=1\">\t,\n</script><script>window.hacked=2//";
 constexpr int kImages = 80, kWidth = 8;
 
 /// The folder of a finished run that was never trained: four classes, of which one has a name that
@@ -77,6 +83,15 @@ void write_run(const std::filesystem::path& run) {
       entry("truths", ElementType::kInt32, {kImages}, truths)};
   write_safetensors(run / "embeddings.safetensors", entries,
                     {{"classes", nlohmann::json(classes).dump()}});
+  const std::vector<std::int64_t> looked_at = {0, 2, 40};
+  const std::vector<std::uint8_t> views(3 * 8 * 8 * 3, 90);
+  std::vector<std::uint8_t> looks_before(3 * 2 * 4 * 4, 255), looks_after(3 * 2 * 4 * 4, 0);
+  for (std::size_t map = 0; map < 6; ++map) looks_after[16 * map + 15] = 255;  // bottom right
+  const TensorEntry attention[] = {entry("rows", ElementType::kInt64, {3}, looked_at),
+                                   entry("views", ElementType::kUint8, {3, 8, 8, 3}, views),
+                                   entry("before", ElementType::kUint8, {3, 2, 4, 4}, looks_before),
+                                   entry("after", ElementType::kUint8, {3, 2, 4, 4}, looks_after)};
+  write_safetensors(run / "attention.safetensors", attention);
   nlohmann::json result = {
       {"all", 97.5},
       {"old", 98.0},
@@ -110,6 +125,11 @@ Context quiet() {
   return {.log = log};
 }
 
+nlohmann::json data_of(const std::filesystem::path& folder) {
+  const RunContents run = read_run(folder);
+  return report_data(run, feature_map(run, quiet()), quiet());
+}
+
 TEST(Base64, FollowsTheStandard) {
   EXPECT_EQ(base64(""), "");
   EXPECT_EQ(base64("f"), "Zg==");
@@ -122,26 +142,68 @@ TEST(Base64, FollowsTheStandard) {
 TEST(ReportData, HoldsWhatTheRunFound) {
   const TemporaryFolder folder;
   write_run(folder / "run");
-  const auto data = report_data(folder / "run", quiet());
+  const auto data = data_of(folder / "run");
   EXPECT_EQ(data.at("summary").at("k_new"), 2);
   EXPECT_EQ(data.at("classes").size(), 4u);
   EXPECT_EQ(data.at("images").at("path").size(), static_cast<std::size_t>(kImages));
   EXPECT_EQ(data.at("images").at("truth")[5], 1);
-  EXPECT_EQ(data.at("images").at("thumbnail")[79], 79);
+  const std::set<int> places = data.at("images").at("thumbnail");
+  EXPECT_EQ(places.size(), static_cast<std::size_t>(kImages));
+  EXPECT_GE(*places.begin(), 0);
+  // The four most and least typical images of each of four classes: they are on the cards.
+  for (const int image : {0, 15, 64, 79}) EXPECT_LT(data.at("images").at("thumbnail")[image], 32);
   EXPECT_EQ(data.at("map").at("after").size(), 2u * kImages);
   EXPECT_EQ(data.at("map").at("prototypes").size(), 8u);
   EXPECT_EQ(data.at("confusion").at("counts")[3][3], 20);
+  EXPECT_EQ(data.at("attention").at("images"), nlohmann::json({0, 2, 40}));
+  EXPECT_EQ(data.at("attention").at("heads"), 2);
+  EXPECT_EQ(data.at("attention").at("after").get<std::string>().size(), 3 * 2 * 4 * 4 / 3 * 4u);
   EXPECT_EQ(data.at("epochs").size(), 3u);
   EXPECT_EQ(data.at("skipped")[0].at("reason"), "not a JPEG");
   // All prototypes are equally far from each other.
   EXPECT_EQ(data.at("classes")[0].at("nearest").size(), 3u);
 }
 
+TEST(ReportData, ARunWithoutAttentionHasNoSuchSection) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  std::filesystem::remove(folder / "run/attention.safetensors");
+  EXPECT_TRUE(data_of(folder / "run").at("attention").is_null());
+}
+
+TEST(ReportData, AttentionThatDoesNotFitIsNamed) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const std::vector<std::int64_t> beyond = {kImages};
+  const std::vector<std::uint8_t> bytes(192);
+  const auto write = [&](const std::vector<std::int64_t>& rows, std::vector<std::int64_t> views,
+                         std::vector<std::int64_t> after) {
+    const auto all = std::as_bytes(std::span(bytes));
+    const auto entry = [&](const char* name, const std::vector<std::int64_t>& shape) {
+      std::size_t size = 1;
+      for (const std::int64_t n : shape) size *= static_cast<std::size_t>(n);
+      return TensorEntry{name, ElementType::kUint8, shape, all.first(size)};
+    };
+    const TensorEntry entries[] = {
+        TensorEntry{"rows", ElementType::kInt64, {1}, std::as_bytes(std::span(rows))},
+        entry("views", views), entry("before", {1, 2, 4, 4}), entry("after", after)};
+    write_safetensors(folder / "run/attention.safetensors", entries);
+  };
+  write({5}, {1, 8, 8, 3}, {1, 2, 4, 4});
+  EXPECT_NO_THROW(data_of(folder / "run"));
+  write(beyond, {1, 8, 8, 3}, {1, 2, 4, 4});
+  EXPECT_THROW(data_of(folder / "run"), ModelFileError);
+  write({5}, {1, 8, 4, 3}, {1, 2, 4, 4});
+  EXPECT_THROW(data_of(folder / "run"), ModelFileError);
+  write({5}, {1, 8, 8, 3}, {1, 1, 4, 4});
+  EXPECT_THROW(data_of(folder / "run"), ModelFileError);
+}
+
 TEST(ReportData, ARunWithoutEmbeddingsHasNoMap) {
   const TemporaryFolder folder;
   write_run(folder / "run");
   std::filesystem::remove(folder / "run/embeddings.safetensors");
-  const auto data = report_data(folder / "run", quiet());
+  const auto data = data_of(folder / "run");
   EXPECT_TRUE(data.at("map").is_null());
   EXPECT_TRUE(data.at("confusion").is_null());
 }
@@ -151,7 +213,7 @@ TEST(ReportData, WhatIsMissingOrDoesNotFitIsNamed) {
   write_run(folder / "run");
   std::filesystem::remove(folder / "run/result.json");
   try {
-    report_data(folder / "run", quiet());
+    data_of(folder / "run");
     FAIL() << "took a run without result";
   } catch (const ModelFileError& error) {
     EXPECT_THAT(error.what(), HasSubstr("result.json"));
@@ -159,7 +221,121 @@ TEST(ReportData, WhatIsMissingOrDoesNotFitIsNamed) {
   write_run(folder / "other");
   std::string text = read_text_file(folder / "other/predictions.csv");
   write_file_atomically(folder / "other/predictions.csv", text.substr(0, text.rfind("\"images/")));
-  EXPECT_THROW(report_data(folder / "other", quiet()), ModelFileError);
+  EXPECT_THROW(data_of(folder / "other"), ModelFileError);
+}
+
+TEST(RunContents, ImagesThatWereMovedAreFoundBelowTheirNewFolder) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  create_folders(folder / "new/place");
+  std::filesystem::rename(folder / "run/images", folder / "new/place/images");
+  const auto places = [&](const std::filesystem::path& root) {
+    const RunContents run = read_run(folder / "run", root);
+    return report_data(run, {}, quiet()).at("images").at("thumbnail").get<std::set<int>>();
+  };
+  EXPECT_EQ(places({}), std::set<int>{-1});
+  EXPECT_EQ(places(folder / "new"), std::set<int>{-1});
+  EXPECT_EQ(places(folder / "new/place").size(), static_cast<std::size_t>(kImages));
+  EXPECT_EQ(places(folder / "new/place/images").size(), static_cast<std::size_t>(kImages));
+  const auto result = testing::run_protogcd(
+      {"report", folder / "run", "--images-root", folder / "nowhere", "--log-level", "error"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("--images-root"));
+}
+
+TEST(TsvField, IsOneFieldOfValidText) {
+  EXPECT_EQ(tsv_field("owl, \"barn\""), "owl, \"barn\"");
+  EXPECT_EQ(tsv_field("a\tb\r\nc"), "a b  c");
+  EXPECT_EQ(tsv_field("\xff!"), "\xef\xbf\xbd!");
+  EXPECT_EQ(tsv_field(""), "");
+}
+
+TEST(RunExport, TablesNameEveryImageWithWhatWasFound) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const RunContents run = read_run(folder / "run");
+  const FeatureMap map = feature_map(run, quiet());
+  export_run(run, map, folder / "out", quiet());
+  const CsvTable table = CsvTable::read(folder / "out/images.csv");
+  ASSERT_EQ(table.rows().size(), static_cast<std::size_t>(kImages));
+  const auto field = [&](std::size_t row, const char* column) {
+    return table.rows()[row].fields[table.column(column)];
+  };
+  EXPECT_TRUE(std::filesystem::exists(field(7, "filepath"))) << field(7, "filepath");
+  EXPECT_TRUE(std::filesystem::path(field(7, "filepath")).is_absolute());
+  EXPECT_EQ(field(0, "predicted"), kHostile);
+  EXPECT_EQ(field(0, "is_new"), "0");
+  EXPECT_EQ(field(1, "truth"), "owl");
+  EXPECT_EQ(field(2, "is_new"), "1");
+  EXPECT_EQ(field(3, "confidence"), "0.9");
+  EXPECT_EQ(field(10, "is_outlier"), "1");
+  EXPECT_EQ(field(10, "split"), "unlabelled");
+  EXPECT_NEAR(std::stod(field(5, "x_after")), map.after[10], 1e-3);
+  EXPECT_NEAR(std::stod(field(5, "y_before")), map.before[11], 1e-3);
+}
+
+TEST(RunExport, TensorBoardsProjectorReadsIt) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const RunContents run = read_run(folder / "run");
+  export_run(run, feature_map(run, quiet()), folder / "out", quiet());
+  const auto found = testing::read_by_projector(folder / "out");
+  if (found.is_null()) GTEST_SKIP() << "no Python with the package tensorboard";
+  ASSERT_EQ(found.size(), 2u);
+  for (const bool after : {false, true}) {
+    const auto& one = found.at(after ? "features after training" : "features before training");
+    EXPECT_EQ(one.at("shape"), nlohmann::json({kImages, kWidth}));
+    EXPECT_EQ(one.at("numbers"), kImages * kWidth);
+    const auto& values = after ? run.embeddings->after : run.embeddings->before;
+    EXPECT_NEAR(one.at("sum"), std::accumulate(values.begin(), values.end(), 0.0), 0.05);
+    EXPECT_GT(one.at("sprite"), 100);
+    // A header, and a line an image, each with as many fields: nothing in a name breaks a line.
+    const std::string metadata = one.at("metadata");
+    EXPECT_EQ(std::ranges::count(metadata, '\n'), kImages + 1);
+    EXPECT_EQ(std::ranges::count(metadata, '\t'), 7 * (kImages + 1));
+  }
+}
+
+TEST(RunExport, SpritesStandInTheOrderOfTheRows) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const RunContents run = read_run(folder / "run");
+  export_run(run, feature_map(run, quiet()), folder / "out", quiet());
+  const auto sheet = std::get<Image>(read_image(folder / "out/sprites.jpg"));
+  EXPECT_EQ(sheet.width, 9 * 64);  // 80 images: nine rows of nine
+  EXPECT_EQ(sheet.height, 9 * 64);
+  // Images of class k have brightness 60 k to 60 k + 49.
+  for (const int image : {0, 1, 2, 11, 79}) {
+    const int k = image % 4;
+    const int light = *sheet.at(image % 9 * 64 + 32, image / 9 * 64 + 32);
+    EXPECT_NEAR(light, 60 * k + 25, 30) << image;
+  }
+}
+
+TEST(RunExport, ARunWithoutEmbeddingsIsRefused) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  std::filesystem::remove(folder / "run/embeddings.safetensors");
+  const auto result = testing::run_protogcd(
+      {"report", folder / "run", "--export", folder / "out", "--log-level", "error"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("embeddings.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST(RunExport, TheCommandLineExportsAndOverwritesOnlyWhenAsked) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const std::vector<std::string> words = {"report", folder / "run", "--export", folder / "out"};
+  const auto first = testing::run_protogcd(words);
+  EXPECT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/projector_config.pbtxt"));
+  const auto second = testing::run_protogcd(words);
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.errors, HasSubstr("--export"));
+  auto again = words;
+  again.emplace_back("--overwrite");
+  EXPECT_EQ(testing::run_protogcd(again).exit_code, 0);
 }
 
 TEST(ReportPage, NoNameCanLeaveTheData) {
@@ -177,18 +353,27 @@ TEST(ReportPage, NoNameCanLeaveTheData) {
   EXPECT_EQ(nlohmann::json::parse(data).at("config"), "k = 4 # </script>\n");
 }
 
-TEST(ReportPage, WorksInABrowser) {
+/// Writes the report of the run above and drives it by a script of web/tests; skips where there is
+/// no browser.
+void drive_page(const std::string& script) {
   if (!has_report_page()) GTEST_SKIP() << "built without npm";
-  const auto chromium =
-      testing::run_command({"sh", "-c", "command -v chromium || command -v chromium-browser"});
-  if (chromium.exit_code != 0) GTEST_SKIP() << "no chromium here";
+  const std::string chromium = testing::chromium_path();
+  if (chromium.empty()) GTEST_SKIP() << "no chromium here";
   const TemporaryFolder folder;
   write_run(folder / "run");
   write_report(folder / "run", folder / "run/report.html", quiet());
   const auto result = testing::run_command(
-      {"node", testing::source_folder() + "/web/tests/page.mjs", folder / "run/report.html",
-       chromium.output.substr(0, chromium.output.find('\n')), PROTOGCD_PLAYWRIGHT});
+      {"node", testing::source_folder() + "/web/tests/" + script, folder / "run/report.html",
+       chromium, PROTOGCD_PLAYWRIGHT, folder.path()});
   EXPECT_EQ(result.exit_code, 0) << result.output << result.errors;
+}
+
+TEST(ReportPage, WorksInABrowser) {
+  drive_page("page.mjs");
+}
+
+TEST(ReportPage, DrawsFiftyThousandPoints) {
+  drive_page("many_points.mjs");
 }
 
 }  // namespace

@@ -8,24 +8,57 @@
 
 namespace protogcd::testing {
 
-nlohmann::json read_by_tensorboard(const std::filesystem::path& folder) {
+namespace {
+
+/// What the script prints about the folder, as JSON; null where there is no Python with
+/// TensorBoard.
+nlohmann::json ask_tensorboard(const std::string& script, const std::filesystem::path& folder) {
   const char* chosen = std::getenv("PROTOGCD_PYTHON");
   const std::string python = chosen != nullptr ? chosen : PROTOGCD_PYTHON;
   if (!std::filesystem::exists(python) ||
       run_command({python, "-c", "import tensorboard"}).exit_code != 0) {
     return nullptr;
   }
-  const auto result = run_command(
-      {python, "-c",
-       "import json, sys\n"
-       "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
-       "reader = EventAccumulator(sys.argv[1])\n"
-       "reader.Reload()\n"
-       "print(json.dumps({tag: [[p.step, p.value] for p in reader.Scalars(tag)]\n"
-       "                  for tag in reader.Tags()['scalars']}))\n",
-       folder});
+  const auto result = run_command({python, "-c", script, folder});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   return nlohmann::json::parse(result.output);
+}
+
+}  // namespace
+
+nlohmann::json read_by_tensorboard(const std::filesystem::path& folder) {
+  return ask_tensorboard(
+      "import json, sys\n"
+      "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
+      "reader = EventAccumulator(sys.argv[1])\n"
+      "reader.Reload()\n"
+      "print(json.dumps({tag: [[p.step, p.value] for p in reader.Scalars(tag)]\n"
+      "                  for tag in reader.Tags()['scalars']}))\n",
+      folder);
+}
+
+nlohmann::json read_by_projector(const std::filesystem::path& folder) {
+  return ask_tensorboard(
+      "import json, sys, urllib.parse\n"
+      "import numpy\n"
+      "from werkzeug.test import Client\n"
+      "from tensorboard.plugins.base_plugin import TBContext\n"
+      "from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin\n"
+      "apps = ProjectorPlugin(TBContext(logdir=sys.argv[1])).get_plugin_apps()\n"
+      "def get(route, **query):\n"
+      "    answer = Client(apps[route]).get('/?' + urllib.parse.urlencode({'run': '.', **query}))\n"
+      "    assert answer.status_code == 200, (route, answer.data)\n"
+      "    return answer.data\n"
+      "found = {}\n"
+      "for one in json.loads(get('/info'))['embeddings']:\n"
+      "    name = one['tensorName']\n"
+      "    tensor = numpy.frombuffer(get('/tensor', name=name), 'float32')\n"
+      "    found[name] = {'shape': one['tensorShape'], 'numbers': len(tensor),\n"
+      "                   'sum': float(tensor.sum()),\n"
+      "                   'metadata': get('/metadata', name=name).decode(),\n"
+      "                   'sprite': len(get('/sprite_image', name=name))}\n"
+      "print(json.dumps(found))\n",
+      folder);
 }
 
 }  // namespace protogcd::testing

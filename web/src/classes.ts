@@ -1,7 +1,7 @@
 // One card a class, and everything in it on a click.
 import type { Report } from './data';
 import type { Corrections } from './corrections';
-import { count, h, pages, percent, section } from './dom';
+import { choice, count, h, pages, percent, section } from './dom';
 import type { Thumbnails } from './thumbnails';
 
 type Order = 'images' | 'name' | 'confidence' | 'compactness';
@@ -47,22 +47,15 @@ export class Classes {
         this.draw();
       },
     });
-    const select = (label: string, choices: [string, string][], change: (value: string) => void) =>
-      h(
-        'label',
-        {},
-        `${label} `,
-        h('select', { change: (event) => change((event.target as HTMLSelectElement).value) }, ...choices.map(([value, text]) => h('option', { value }, text))),
-      );
     return h(
       'div',
       { class: 'controls' },
       search,
-      select('Show', [['all', 'all classes'], ['new', 'new classes'], ['old', 'known classes']], (value) => {
+      choice('Show', [['all', 'all classes'], ['new', 'new classes'], ['old', 'known classes']], (value) => {
         this.kind = value as typeof this.kind;
         this.draw();
       }),
-      select('Sort by', [['images', 'size'], ['name', 'name'], ['confidence', 'confidence'], ['compactness', 'compactness']], (value) => {
+      choice('Sort by', [['images', 'size'], ['name', 'name'], ['confidence', 'confidence'], ['compactness', 'compactness']], (value) => {
         this.order = value as Order;
         this.draw();
       }),

@@ -1,6 +1,6 @@
 import uPlot from 'uplot';
 import type { Report } from './data';
-import { h, section } from './dom';
+import { h, section, whenNear } from './dom';
 
 const kColours = ['#1c7ed6', '#d9480f', '#2b8a3e', '#862e9c', '#e67700', '#0b7285', '#c2255c', '#5c940d'];
 
@@ -11,7 +11,7 @@ export function curves(report: Report): HTMLElement | null {
   const draw = (title: string, names: string[], values: (number | null)[][]) => {
     const place = h('figure', {}, h('figcaption', {}, title));
     box.append(place);
-    requestAnimationFrame(() => {
+    whenNear(place, () => {
       new uPlot(
         {
           width: Math.max(280, Math.min(620, place.clientWidth || 560)),

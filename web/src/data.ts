@@ -26,7 +26,7 @@ export interface Sprites {
   tile: number;
   columns: number;
   per_sheet: number;
-  sheets: string[]; // data URLs
+  sheets: string[]; // JPEG files in base64
 }
 
 export interface FeatureMap {
@@ -34,6 +34,17 @@ export interface FeatureMap {
   before: number[] | null; // x, y, x, y, ...
   after: number[];
   prototypes: number[]; // x, y of every class, in `after`
+}
+
+export interface Attention {
+  images: number[]; // which
+  side: number; // pixels of a view
+  heads: number;
+  rows: number; // of a map
+  columns: number;
+  views: string; // one JPEG in base64, the views below each other
+  before: string; // bytes in base64, [images, heads, rows, columns], 255 at a map's largest value
+  after: string;
 }
 
 export interface Estimate {
@@ -83,10 +94,18 @@ export interface Report {
   images: Images;
   sprites: Sprites;
   map: FeatureMap | null;
+  attention: Attention | null;
   epochs: Epoch[];
   confusion: Confusion | null;
   skipped: { path: string; reason: string }[];
   config: string;
+}
+
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 export function readReport(): Report {

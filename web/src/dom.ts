@@ -55,3 +55,26 @@ export function pages<T>(items: T[], size: number, show: (item: T) => Node): HTM
   add();
   return box;
 }
+
+/** Work that would slow the opening waits until its place comes near the screen. */
+export function whenNear(place: Element, work: () => void): void {
+  const observer = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      work();
+    },
+    { rootMargin: '300px' },
+  );
+  observer.observe(place);
+}
+
+/** A list to choose from, with its label. */
+export function choice(label: string, choices: [string, string][], change: (value: string) => void): HTMLElement {
+  return h(
+    'label',
+    {},
+    `${label} `,
+    h('select', { change: (event) => change((event.target as HTMLSelectElement).value) }, ...choices.map(([value, text]) => h('option', { value }, text))),
+  );
+}

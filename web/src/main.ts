@@ -1,5 +1,6 @@
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
+import { attention } from './attention';
 import { Classes } from './classes';
 import { classColours } from './colours';
 import { Corrections } from './corrections';
@@ -15,7 +16,6 @@ const report = readReport();
 const thumbnails = new Thumbnails(report);
 const corrections = new Corrections(report);
 const colours = classColours(report.classes);
-thumbnails.install();
 document.title = `${report.title} – protogcd`;
 
 const classes = new Classes(report, thumbnails, corrections, colours);
@@ -24,6 +24,7 @@ const sections = [
   summary(report),
   classes.element,
   map(report, thumbnails, colours, openImage),
+  attention(report),
   outliers(report, thumbnails, openImage),
   confusion(report),
   curves(report),

@@ -1,16 +1,16 @@
 // The features in two dimensions: every image a point, every prototype a star.
 import createScatterplot from 'regl-scatterplot';
-import type { Report } from './data';
+import type { FeatureMap, Report } from './data';
 import { scale } from './colours';
-import { h, section } from './dom';
+import { choice, count, h, section, whenNear } from './dom';
 import type { Thumbnails } from './thumbnails';
 
 type Colouring = 'class' | 'truth' | 'confidence' | 'outlier';
 
 /** x, y pairs into [-1, 1], both axes by the same factor. */
 function fitted(points: number[], like = points): number[] {
-  let low = [Infinity, Infinity];
-  let high = [-Infinity, -Infinity];
+  const low = [Infinity, Infinity];
+  const high = [-Infinity, -Infinity];
   for (let i = 0; i < like.length; i++) {
     low[i % 2] = Math.min(low[i % 2]!, like[i]!);
     high[i % 2] = Math.max(high[i % 2]!, like[i]!);
@@ -28,110 +28,160 @@ function ranks(values: number[]): number[] {
   return result;
 }
 
+const paper = () => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim() || '#ffffff';
+
+/** The drawn map. Making one takes a WebGL context and, in software, seconds. */
+class Plot {
+  when: 'after' | 'before' = 'after';
+  colouring: Colouring = 'class';
+  private readonly plot: ReturnType<typeof createScatterplot>;
+  private readonly centres: number[];
+  private outlier: number[] | null = null;
+
+  constructor(
+    private readonly report: Report,
+    private readonly data: FeatureMap,
+    private readonly colours: string[],
+    private readonly stage: HTMLElement,
+    private readonly canvas: HTMLCanvasElement,
+    private readonly stars: HTMLElement,
+  ) {
+    const points = data.rows.length;
+    this.plot = createScatterplot({
+      canvas,
+      pointSize: points > 10000 ? 2 : points > 3000 ? 4 : 6,
+      opacity: 0.85,
+      lassoColor: '#d9480f',
+      lassoOnLongPress: true,
+      backgroundColor: paper(),
+    });
+    this.centres = fitted(data.prototypes, data.after);
+    report.classes.forEach((one, k) => {
+      const star = h('span', { class: one.is_new ? 'star new' : 'star old', title: one.name }, '★');
+      star.style.color = colours[k] ?? '#888';
+      stars.append(star);
+    });
+    this.plot.subscribe('view', () => this.placeStars());
+    new ResizeObserver(() => this.resize()).observe(stage);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.plot.set({ backgroundColor: paper() }));
+    this.resize();
+    this.draw();
+  }
+
+  onPoint(over: (row: number, x: number, y: number) => void, out: () => void): void {
+    this.plot.subscribe('pointOver', (row: number) => {
+      const [x, y] = this.plot.getScreenPosition(row) ?? [0, 0];
+      over(row, x, y);
+    });
+    this.plot.subscribe('pointOut', out);
+  }
+  onChoice(chosen: (rows: number[]) => void): void {
+    this.plot.subscribe('select', ({ points }: { points: number[] }) => chosen(points));
+    this.plot.subscribe('deselect', () => chosen([]));
+  }
+
+  draw(): void {
+    const { rows, before, after } = this.data;
+    const at = fitted(this.when === 'before' && before ? before : after);
+    const x = rows.map((_, i) => at[2 * i]!);
+    const y = rows.map((_, i) => at[2 * i + 1]!);
+    const what = `${this.when} ${this.colouring}`;
+    this.plot.set({ colorBy: 'valueA', pointColor: this.palette() });
+    void this.plot.draw({ x, y, z: rows.map((_, i) => this.category(i)) }, { zDataType: 'categorical' }).then(() => {
+      this.placeStars();
+      this.canvas.dataset.drawn = what;
+    });
+  }
+
+  showAll(): void {
+    void this.plot.reset();
+    this.placeStars();
+  }
+
+  private category(row: number): number {
+    const { images } = this.report;
+    const image = this.data.rows[row]!;
+    if (this.colouring === 'class') return images.class[image]!;
+    if (this.colouring === 'truth') return Math.max(0, images.truth[image]!);
+    this.outlier ??= ranks(this.data.rows.map((one) => images.outlier_score[one]!));
+    const share = this.colouring === 'confidence' ? 1 - images.confidence[image]! : this.outlier[row]!;
+    return Math.round(share * (scale.length - 1));
+  }
+  private palette(): string[] {
+    if (this.colouring === 'class') return this.colours;
+    if (this.colouring === 'truth') return this.report.truths.map((_, i) => this.colours[i % this.colours.length] ?? '#888');
+    return scale;
+  }
+
+  private resize(): void {
+    const box = this.stage.getBoundingClientRect();
+    if (box.width < 1) return;
+    this.plot.set({ width: box.width, height: box.height });
+    this.placeStars();
+  }
+  private placeStars(): void {
+    this.stars.hidden = this.when === 'before';
+    // The camera's view is a 4x4 matrix by columns; x is stretched by the canvas' shape.
+    const view = this.plot.get('cameraView') as Float32Array | undefined;
+    const m = view ?? new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
+    const aspect = this.stage.clientWidth / Math.max(1, this.stage.clientHeight);
+    Array.from(this.stars.children).forEach((node, k) => {
+      const px = (m[0]! * this.centres[2 * k]! + m[12]!) / aspect;
+      const py = m[5]! * this.centres[2 * k + 1]! + m[13]!;
+      (node as HTMLElement).style.left = `${50 * (px + 1)}%`;
+      (node as HTMLElement).style.top = `${50 * (1 - py)}%`;
+    });
+  }
+}
+
 export function map(report: Report, thumbnails: Thumbnails, colours: string[], open: (image: number) => void): HTMLElement | null {
   const data = report.map;
   if (!data || data.rows.length === 0) return null;
-  const canvas = h('canvas', { 'aria-label': 'Map of the images', role: 'img', tabindex: 0 });
+  const canvas = h('canvas', { 'aria-label': `Map of ${count(data.rows.length)} images`, role: 'img', tabindex: 0 });
   const hover = h('div', { class: 'hover', hidden: true });
   const chosen = h('div', { class: 'chosen', 'aria-live': 'polite' });
   const stars = h('div', { class: 'stars', 'aria-hidden': 'true' });
   const stage = h('div', { class: 'stage' }, canvas, stars, hover);
-  let when: 'after' | 'before' = 'after';
-  let colouring: Colouring = 'class';
+  let plot: Plot | null = null;
 
-  const outlier = ranks(data.rows.map((image) => report.images.outlier_score[image]!));
-  const truthColours = report.truths.map((_, i) => colours[i % colours.length] ?? '#888');
-  const positions = () => fitted(when === 'before' && data.before ? data.before : data.after);
-  const category = (row: number): number => {
-    const image = data.rows[row]!;
-    if (colouring === 'class') return report.images.class[image]!;
-    if (colouring === 'truth') return Math.max(0, report.images.truth[image]!);
-    const share = colouring === 'confidence' ? 1 - report.images.confidence[image]! : outlier[row]!;
-    return Math.round(share * (scale.length - 1));
-  };
-  const palette = () => (colouring === 'class' ? colours : colouring === 'truth' ? truthColours : scale);
-
-  const plot = createScatterplot({
-    canvas,
-    pointSize: data.rows.length > 10000 ? 2 : data.rows.length > 3000 ? 4 : 6,
-    opacity: 0.85,
-    lassoColor: '#d9480f',
-    lassoOnLongPress: true,
-    backgroundColor: getComputedStyle(document.documentElement).getPropertyValue('--paper').trim() || '#ffffff',
-  });
-  const centres = fitted(data.prototypes, data.after);
-  const placeStars = () => {
-    stars.hidden = when === 'before';
-    const nodes = Array.from(stars.children) as HTMLElement[];
-    for (let k = 0; k < report.classes.length; k++) {
-      const node = nodes[k]!;
-      const place = plot.get('cameraView') as Float32Array | undefined;
-      const [x, y] = [centres[2 * k]!, centres[2 * k + 1]!];
-      // The camera's view is a 4x4 matrix by columns; x is stretched by the canvas' shape.
-      const aspect = stage.clientWidth / Math.max(1, stage.clientHeight);
-      const m = place ?? new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
-      const px = (m[0]! * x + m[12]!) / aspect;
-      const py = m[5]! * y + m[13]!;
-      node.style.left = `${50 * (px + 1)}%`;
-      node.style.top = `${50 * (1 - py)}%`;
-    }
-  };
-  report.classes.forEach((one, k) => {
-    const star = h('span', { class: one.is_new ? 'star new' : 'star old', title: one.name }, '★');
-    star.style.color = colours[k] ?? '#888';
-    stars.append(star);
-  });
-  let drawn = Promise.resolve();
-  const draw = () => {
-    const at = positions();
-    const x = data.rows.map((_, i) => at[2 * i]!);
-    const y = data.rows.map((_, i) => at[2 * i + 1]!);
-    plot.set({ colorBy: 'valueA', pointColor: palette() });
-    drawn = plot.draw({ x, y, z: data.rows.map((_, i) => category(i)) }, { zDataType: 'categorical' }).then(placeStars);
-    void drawn.then(() => (canvas.dataset.drawn = `${when} ${colouring}`));
-  };
-  plot.subscribe('view', placeStars);
-  plot.subscribe('pointOver', (row: number) => {
+  const showHover = (row: number, x: number, y: number) => {
     const image = data.rows[row]!;
     hover.replaceChildren(thumbnails.tile(image), h('span', {}, report.classes[report.images.class[image]!]?.name ?? ''));
-    const [x, y] = plot.getScreenPosition(row) ?? [0, 0];
     hover.style.left = `${x + 12}px`;
     hover.style.top = `${y + 12}px`;
     hover.hidden = false;
+  };
+  const showChosen = (rows: number[]) => {
+    const tile = (image: number) => h('button', { class: 'tile', type: 'button', click: () => open(image) }, thumbnails.tile(image));
+    const tiles = rows.slice(0, 300).map((row) => tile(data.rows[row]!));
+    chosen.replaceChildren(...(rows.length ? [h('p', {}, `${count(rows.length)} images chosen`), h('div', { class: 'tiles' }, ...tiles)] : []));
+  };
+  whenNear(stage, () => {
+    try {
+      plot = new Plot(report, data, colours, stage, canvas, stars);
+      plot.onPoint(showHover, () => (hover.hidden = true));
+      plot.onChoice(showChosen);
+    } catch {
+      stage.replaceWith(h('p', { class: 'note' }, 'This browser has no WebGL, which the map is drawn with.'));
+      controls.remove();
+    }
   });
-  plot.subscribe('pointOut', () => (hover.hidden = true));
-  plot.subscribe('select', ({ points }: { points: number[] }) => {
-    const shown = points.slice(0, 300).map((row) => data.rows[row]!);
-    chosen.replaceChildren(
-      h('p', {}, `${points.length} images chosen`),
-      h('div', { class: 'tiles' }, ...shown.map((image) => h('button', { class: 'tile', type: 'button', click: () => open(image) }, thumbnails.tile(image)))),
-    );
-  });
-  plot.subscribe('deselect', () => chosen.replaceChildren());
 
-  const select = (label: string, choices: [string, string][], change: (value: string) => void) =>
-    h('label', {}, `${label} `, h('select', { change: (event) => change((event.target as HTMLSelectElement).value) }, ...choices.map(([value, text]) => h('option', { value }, text))));
   const colourings: [string, string][] = [['class', 'predicted class']];
   if (report.truths.length) colourings.push(['truth', 'true class']);
   colourings.push(['confidence', 'uncertainty'], ['outlier', 'outlier score']);
+  const change = (what: (drawn: Plot) => void) => {
+    if (!plot) return;
+    what(plot);
+    plot.draw();
+  };
   const controls = h(
     'div',
     { class: 'controls' },
-    data.before ? select('Features', [['after', 'after training'], ['before', 'before training']], (value) => { when = value as typeof when; draw(); }) : null,
-    select('Colour by', colourings, (value) => { colouring = value as Colouring; draw(); }),
-    h('button', { type: 'button', click: () => { void plot.reset(); placeStars(); } }, 'Whole map'),
+    data.before ? choice('Features', [['after', 'after training'], ['before', 'before training']], (value) => change((drawn) => (drawn.when = value as Plot['when']))) : null,
+    choice('Colour by', colourings, (value) => change((drawn) => (drawn.colouring = value as Colouring))),
+    h('button', { type: 'button', click: () => plot?.showAll() }, 'Whole map'),
   );
-  const resize = () => {
-    const box = stage.getBoundingClientRect();
-    if (box.width < 1) return;
-    plot.set({ width: box.width, height: box.height });
-    placeStars();
-  };
-  new ResizeObserver(resize).observe(stage);
-  requestAnimationFrame(() => {
-    resize();
-    draw();
-  });
   return section(
     'map',
     'Map',

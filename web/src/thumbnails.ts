@@ -1,8 +1,10 @@
 // Images of the collection, cut out of the sprite sheets.
-import type { Report } from './data';
+import { bytesOf, type Report } from './data';
 import { h } from './dom';
 
 export class Thumbnails {
+  private readonly asked: boolean[] = [];
+
   constructor(private readonly report: Report) {}
 
   /** The image with its name for readers of every kind; a grey tile where there is no picture. */
@@ -21,16 +23,21 @@ export class Thumbnails {
     const at = place % sprites.per_sheet;
     const column = at % sprites.columns;
     const row = Math.floor(at / sprites.columns);
-    box.style.backgroundImage = `var(--sheet-${sheet})`;
+    box.classList.add(`sheet-${sheet}`);
     box.style.backgroundSize = `${sprites.columns * side}px auto`;
     box.style.backgroundPosition = `${-column * side}px ${-row * side}px`;
+    this.ask(sheet);
     return box;
   }
 
-  /** Sheets are named once; every tile refers to them. */
-  install(): void {
-    this.report.sprites.sheets.forEach((url, i) =>
-      document.documentElement.style.setProperty(`--sheet-${i}`, `url(${url})`),
-    );
+  /** A sheet becomes a picture when the first of its tiles is made: cards' images are on the first sheets. */
+  private ask(sheet: number): void {
+    const text = this.report.sprites.sheets[sheet];
+    if (this.asked[sheet] || text === undefined) return;
+    this.asked[sheet] = true;
+    requestAnimationFrame(() => {
+      const url = URL.createObjectURL(new Blob([bytesOf(text)], { type: 'image/jpeg' }));
+      document.head.append(h('style', {}, `.sheet-${sheet} { background-image: url(${url}); }`));
+    });
   }
 }

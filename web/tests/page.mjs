@@ -2,40 +2,23 @@
 // The page is that of tests/report/report_test.cpp: hostile names, two known classes and two new ones.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { findPoint, openBrowser } from './browser.mjs';
 
 const [report, executablePath, playwright] = process.argv.slice(2);
-const { chromium } = await import(pathToFileURL(join(playwright, 'index.mjs')).href);
-const browser = await chromium.launch({
-  executablePath,
-  args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
-});
-const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, acceptDownloads: true });
-const problems = [];
-page.on('console', (message) => {
-  if (message.type() === 'error') problems.push(message.text());
-});
-page.on('pageerror', (error) => problems.push(error.message));
-page.on('dialog', (dialog) => problems.push(`a dialog opened: ${dialog.message()}`));
-page.on('request', (request) => {
-  if (!/^(file|data|blob):/.test(request.url())) problems.push(`a request left the page: ${request.url()}`);
-});
-
-const check = async (what, test) => {
-  await test();
-  assert.deepEqual(problems, [], what);
-  console.log(`ok ${what}`);
-};
+const { browser, page, check, open } = await openBrowser(executablePath, playwright, { viewport: { width: 1200, height: 300 } });
 const cards = () => page.locator('.card:visible');
 
 await check('loads with every section', async () => {
-  await page.goto(pathToFileURL(report).href);
-  await page.waitForSelector('html[data-ready]', { timeout: 20000 });
-  for (const id of ['summary', 'classes', 'map', 'outliers', 'confusion', 'training', 'skipped', 'configuration']) {
+  await open(report);
+  for (const id of ['summary', 'classes', 'map', 'attention', 'outliers', 'confusion', 'training', 'skipped', 'configuration']) {
     assert.equal(await page.locator(`section#${id}`).count(), 1, id);
   }
   assert.equal(await cards().count(), 4);
+});
+await check('the map waits until it is looked at, thumbnails do not', async () => {
+  await page.waitForFunction(() => getComputedStyle(document.querySelector('.card .thumb')).backgroundImage.startsWith('url("blob:'));
+  assert.equal(await page.locator('.star').count(), 0);
+  await page.setViewportSize({ width: 1200, height: 900 });
 });
 await check('hostile names are text', async () => {
   assert.equal(await page.evaluate(() => window.hacked), undefined);
@@ -56,13 +39,7 @@ await check('the map is drawn, zooms, shows what is under the pointer, and lets 
   await page.waitForSelector('#map canvas[data-drawn="after class"]', { timeout: 20000 });
   const box = await canvas.boundingBox();
   const star = () => page.locator('.star').first().evaluate((node) => node.style.left);
-  // Somewhere along the middle lines there is an image; the pointer looks for it.
-  let found = false;
-  for (let i = 0; i < 400 && !found; i++) {
-    await page.mouse.move(box.x + box.width * (0.03 + 0.94 * ((i * 37) % 100) / 100), box.y + box.height * (0.03 + 0.94 * ((i * 61) % 97) / 97));
-    found = await page.locator('.hover:visible').count() > 0;
-  }
-  assert.ok(found, 'no thumbnail under the pointer');
+  assert.ok(await findPoint(page, box), 'no thumbnail under the pointer');
   await page.selectOption('#map select >> nth=1', 'outlier');
   await page.waitForSelector('#map canvas[data-drawn="after outlier"]');
   await page.selectOption('#map select >> nth=0', 'before');
@@ -84,6 +61,26 @@ await check('the map is drawn, zooms, shows what is under the pointer, and lets 
   await page.mouse.up();
   await page.keyboard.up('Shift');
   await page.waitForSelector('.chosen .tile', { timeout: 10000 });
+});
+await check('attention is shown per head, before and after, and told in words', async () => {
+  await page.locator('#attention').scrollIntoViewIfNeeded();
+  await page.waitForSelector('#attention .strip button');
+  assert.equal(await page.locator('#attention .strip button').count(), 3);
+  assert.match(await page.locator('#attention h3').textContent(), /<img src=x/);
+  await page.locator('#attention .strip button').nth(1).focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('#attention .strip button').nth(1).getAttribute('aria-pressed'), 'true');
+  assert.match(await page.locator('#attention h3').textContent(), /^new-01 \(new/);
+  const labels = await page.locator('#attention .heads canvas').evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
+  assert.equal(labels.length, 1 + 2 * 2);
+  assert.equal(labels[1], 'Head 1 before training looks mostly in the middle; half of its attention lies on 50% of the picture');
+  assert.equal(labels[4], 'Head 2 after training looks mostly at the bottom right; half of its attention lies on 6% of the picture');
+  const reddest = (nth, x, y) => page.locator('#attention .heads canvas').nth(nth).evaluate((canvas, [x, y]) => {
+    const [red, green] = canvas.getContext('2d').getImageData(x, y, 1, 1).data;
+    return red - green;
+  }, [x, y]);
+  assert.ok(await reddest(4, 7, 7) > 100, 'red where the head looks');
+  assert.ok(Math.abs(await reddest(4, 0, 0)) < 20, 'grey where it does not');
 });
 await check('corrections are made and downloaded', async () => {
   await page.click('.card[data-class="new-01"]');
@@ -114,3 +111,11 @@ await check('everything can be reached by the keyboard', async () => {
   assert.equal(await page.locator('dialog[open]').count(), 0);
 });
 await browser.close();
+
+const plain = await openBrowser(executablePath, playwright, { webgl: false });
+await plain.open(report);
+await plain.page.locator('#map').scrollIntoViewIfNeeded();
+await plain.page.waitForSelector('#map :text("no WebGL")');
+assert.equal(await plain.page.locator('section#configuration').count(), 1);
+console.log('ok without WebGL the map says so and the rest works');
+await plain.browser.close();

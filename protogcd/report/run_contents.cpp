@@ -1,0 +1,194 @@
+#include "protogcd/report/run_contents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+double number_of(const CsvTable& table, const CsvRow& row, std::size_t column) {
+  const auto value = parse_real(row.fields[column]);
+  if (!value) {
+    throw DataError(fmt::format("{}: '{}' is not a number", table.where(row), row.fields[column]));
+  }
+  return *value;
+}
+
+RunImages read_predictions(const fs::path& file, const std::vector<std::string>& classes) {
+  const CsvTable table = CsvTable::read(file);
+  std::map<std::string, std::int32_t> numbers;
+  for (std::size_t k = 0; k < classes.size(); ++k)
+    numbers[classes[k]] = static_cast<std::int32_t>(k);
+  const std::size_t path = table.column("path"), label = table.column("class"),
+                    confidence = table.column("confidence"),
+                    typicality = table.column("typicality"), score = table.column("outlier_score"),
+                    is_new = table.column("is_new"), flag = table.column("is_outlier");
+  RunImages images;
+  for (const CsvRow& row : table.rows()) {
+    const auto number = numbers.find(row.fields[label]);
+    if (number == numbers.end()) {
+      throw DataError(fmt::format("{}: class '{}' is not one of the model's", table.where(row),
+                                  row.fields[label]));
+    }
+    images.path.push_back(row.fields[path]);
+    images.label.push_back(number->second);
+    images.confidence.push_back(number_of(table, row, confidence));
+    images.typicality.push_back(number_of(table, row, typicality));
+    images.outlier_score.push_back(number_of(table, row, score));
+    images.is_new.push_back(row.fields[is_new] == "1");
+    images.is_outlier.push_back(row.fields[flag] == "1");
+  }
+  images.truth.assign(images.path.size(), -1);
+  return images;
+}
+
+float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = (half & 0x8000u) << 16, exponent = (half >> 10) & 31u,
+                      fraction = half & 1023u;
+  if (exponent == 0) {
+    const float value = std::ldexp(static_cast<float>(fraction), -24);
+    return sign ? -value : value;
+  }
+  const std::uint32_t large = exponent == 31 ? 255u : exponent + 112;
+  return std::bit_cast<float>(sign | large << 23 | fraction << 13);
+}
+
+template <class T>
+std::vector<T> values_of(const TensorEntry& entry, const fs::path& file) {
+  if (entry.bytes.size() != entry.element_count() * sizeof(T))
+    throw ModelFileError(fmt::format("{}: '{}' has another type", file.string(), entry.name));
+  std::vector<T> values(entry.element_count());
+  std::ranges::copy(entry.bytes, std::as_writable_bytes(std::span(values)).begin());
+  return values;
+}
+
+std::optional<Embeddings> read_embeddings(const fs::path& file, std::size_t images,
+                                          std::size_t classes) {
+  if (!fs::exists(file)) return std::nullopt;
+  const SafetensorsFile stored(file);
+  Embeddings result;
+  const auto halves = [&](const char* name) {
+    std::vector<float> values;
+    for (const std::uint16_t half : values_of<std::uint16_t>(stored.at(name), file))
+      values.push_back(half_to_float(half));
+    return values;
+  };
+  result.rows = values_of<std::int64_t>(stored.at("rows"), file);
+  result.before = halves("before");
+  result.after = halves("after");
+  result.prototypes = values_of<float>(stored.at("prototypes"), file);
+  result.truths = values_of<std::int32_t>(stored.at("truths"), file);
+  try {
+    result.truth_names =
+        Json::parse(stored.metadata().at("classes")).get<std::vector<std::string>>();
+  } catch (const std::exception& error) {
+    throw ModelFileError(fmt::format("{}: classes: {}", file.string(), error.what()));
+  }
+  result.width = classes > 0 ? result.prototypes.size() / classes : 0;
+  const auto last = static_cast<std::int64_t>(images);
+  const bool fits =
+      result.width > 0 && result.prototypes.size() == classes * result.width &&
+      result.truths.size() == images && result.after.size() == result.rows.size() * result.width &&
+      result.before.size() == result.after.size() &&
+      std::ranges::all_of(result.rows, [&](std::int64_t row) { return row >= 0 && row < last; }) &&
+      std::ranges::all_of(result.truths, [&](std::int32_t truth) {
+        return truth < static_cast<std::int32_t>(result.truth_names.size());
+      });
+  if (!fits) {
+    throw ModelFileError(
+        fmt::format("{}: does not fit to the run's predictions and model", file.string()));
+  }
+  return result;
+}
+
+std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t images) {
+  if (!fs::exists(file)) return std::nullopt;
+  const SafetensorsFile stored(file);
+  const TensorEntry &views = stored.at("views"), &maps = stored.at("before");
+  const auto size = [](const TensorEntry& entry, std::size_t axis) {
+    return static_cast<std::size_t>(entry.shape[axis]);
+  };
+  AttentionMaps result;
+  result.images = values_of<std::int64_t>(stored.at("rows"), file);
+  const std::size_t n = result.images.size();
+  const auto last = static_cast<std::int64_t>(images);
+  const bool fits =
+      views.shape.size() == 4 && maps.shape.size() == 4 && stored.at("after").shape == maps.shape &&
+      size(views, 0) == n && size(maps, 0) == n && views.shape[1] == views.shape[2] &&
+      views.shape[3] == 3 && views.element_count() > 0 && maps.element_count() > 0 &&
+      std::ranges::all_of(result.images, [&](std::int64_t i) { return i >= 0 && i < last; });
+  if (!fits)
+    throw ModelFileError(fmt::format("{}: does not fit to the run's predictions", file.string()));
+  result.side = size(views, 1);
+  result.heads = size(maps, 1);
+  result.rows = size(maps, 2);
+  result.columns = size(maps, 3);
+  result.views = values_of<std::uint8_t>(views, file);
+  result.before = values_of<std::uint8_t>(maps, file);
+  result.after = values_of<std::uint8_t>(stored.at("after"), file);
+  return result;
+}
+
+/// The file, or what stands for it below the root: the longest end of its path that exists there.
+fs::path located(const fs::path& file, const fs::path& root) {
+  std::error_code error;
+  if (root.empty() || fs::exists(file, error)) return file;
+  for (auto first = file.begin(); first != file.end(); ++first) {
+    if (first->is_absolute() || *first == "..") continue;
+    fs::path found = root;
+    for (auto part = first; part != file.end(); ++part) found /= *part;
+    if (fs::exists(found, error)) return found;
+  }
+  return file;
+}
+
+}  // namespace
+
+Json read_json_file(const fs::path& file) {
+  try {
+    return Json::parse(read_text_file(file));
+  } catch (const Json::exception& error) {
+    throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+bool RunContents::has_truth() const {
+  return std::ranges::any_of(images.truth, [](std::int32_t truth) { return truth >= 0; });
+}
+
+RunContents read_run(const fs::path& folder, const fs::path& images_root) {
+  for (const char* name : {"result.json", "predictions.csv", "model/model.json"}) {
+    if (!fs::exists(folder / name)) {
+      throw ModelFileError(fmt::format("{}: there is no {} in it", folder.string(), name),
+                           "a report needs the folder of a finished run");
+    }
+  }
+  RunContents run;
+  run.folder = folder;
+  run.classes =
+      read_json_file(folder / "model/model.json").at("classes").get<std::vector<std::string>>();
+  run.images = read_predictions(folder / "predictions.csv", run.classes);
+  run.embeddings = read_embeddings(folder / "embeddings.safetensors", run.images.path.size(),
+                                   run.classes.size());
+  run.attention = read_attention(folder / "attention.safetensors", run.images.path.size());
+  if (run.embeddings) run.images.truth = run.embeddings->truths;
+  for (const std::string& path : run.images.path)
+    run.files.push_back(located((folder / path).lexically_normal(), images_root));
+  return run;
+}
+
+}  // namespace protogcd

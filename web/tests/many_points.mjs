@@ -1,0 +1,74 @@
+// A map of 50,000 images in a real browser. Usage: node many_points.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER FOLDER
+// The page is REPORT with other images in it: ten clusters of points on a circle; it is written into FOLDER.
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findPoint, openBrowser } from './browser.mjs';
+
+const [report, executablePath, playwright, folder] = process.argv.slice(2);
+const kPoints = 50000;
+
+const text = await readFile(report, 'utf8');
+const start = text.indexOf('>', text.indexOf('<script id="data"')) + 1;
+const end = text.indexOf('</script>', start);
+const data = JSON.parse(text.slice(start, end));
+const column = (value) => Array.from({ length: kPoints }, (_, i) => value(i));
+const places = (radius) => {
+  const list = [];
+  for (let i = 0; i < kPoints; i++) {
+    const angle = (2 * Math.PI * (i % 10)) / 10;
+    list.push(radius * Math.cos(angle) + Math.sin(i * 12.9898) * 9, radius * Math.sin(angle) + Math.cos(i * 78.233) * 9);
+  }
+  return list;
+};
+data.images = {
+  path: column((i) => `made-up/${i}.jpg`),
+  class: column((i) => i % data.classes.length),
+  confidence: column((i) => (i % 100) / 100),
+  typicality: column((i) => (i % 1000) / 1000),
+  outlier_score: column((i) => (i * 7919) % kPoints),
+  is_outlier: column((i) => i % 20 === 0),
+  truth: column((i) => i % data.truths.length),
+  thumbnail: column((i) => i % 80),
+};
+data.map = { rows: column((i) => i), before: places(20), after: places(60), prototypes: data.map.prototypes };
+const many = join(folder, 'many.html');
+await writeFile(many, text.slice(0, start) + JSON.stringify(data).replaceAll('<', '\\u003c') + text.slice(end));
+
+const { browser, page, check, open } = await openBrowser(executablePath, playwright);
+const begin = Date.now();
+const since = () => `${((Date.now() - begin) / 1000).toFixed(1)} s`;
+await check('opens with 50,000 images', () => open(many));
+console.log(`open after ${since()}`);
+await check('draws them', async () => {
+  await page.locator('#map canvas').scrollIntoViewIfNeeded();
+  await page.waitForSelector('#map canvas[data-drawn="after class"]', { timeout: 60000 });
+  const pixels = await page.locator('#map canvas').evaluate(async (canvas) => {
+    const copy = document.createElement('canvas');
+    [copy.width, copy.height] = [canvas.width, canvas.height];
+    await new Promise((frame) => requestAnimationFrame(frame));
+    copy.getContext('2d').drawImage(canvas, 0, 0);
+    const { data } = copy.getContext('2d').getImageData(0, 0, copy.width, copy.height);
+    const colours = new Set();
+    for (let i = 0; i < data.length; i += 4) colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+    return colours.size;
+  });
+  assert.ok(pixels > 3, `${pixels} colours on the canvas`);
+});
+console.log(`drawn after ${since()}`);
+const box = await page.locator('#map canvas').boundingBox();
+await check('shows what is under the pointer', async () => assert.ok(await findPoint(page, box, 100)));
+console.log(`hovered after ${since()}`);
+await check('zooms', async () => {
+  const star = () => page.locator('.star').first().evaluate((node) => node.style.left);
+  const before = await star();
+  await page.mouse.wheel(0, -400);
+  await page.waitForFunction((old) => document.querySelector('.star').style.left !== old, before, { timeout: 10000 });
+});
+console.log(`zoomed after ${since()}`);
+await check('changes its colours', async () => {
+  await page.selectOption('#map select >> nth=1', 'outlier');
+  await page.waitForSelector('#map canvas[data-drawn="after outlier"]', { timeout: 20000 });
+});
+console.log(`coloured after ${since()}`);
+await browser.close();
