@@ -154,6 +154,7 @@ Json estimate_of(const Json& result) {
           {"words",
            fmt::format("Estimated: {} classes in all; the program is {} of it.",
                        estimate.at("k").get<std::int64_t>(), estimate.value("sure", "unsure"))},
+          {"seconds", estimate.value("seconds", 0.0)},
           {"curve", curve}};
 }
 

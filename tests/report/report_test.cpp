@@ -103,6 +103,11 @@ void write_run(const std::filesystem::path& run) {
       {"epochs", 3},
       {"images", {{"labelled", 10}, {"unlabelled", kImages}, {"test", 0}, {"skipped", 1}}},
       {"classes", nlohmann::json::array()}};
+  nlohmann::json curve = nlohmann::json::array();
+  for (const auto& [k, silhouette] : {std::pair(3, 0.2), {4, 0.5}, {5, 0.3}})
+    curve.push_back({{"k", k}, {"silhouette", silhouette}, {"frozen_accuracy", 1.0}});
+  result["estimate"] = {
+      {"k", 4}, {"interval", {3, 5}}, {"sure", "fairly sure"}, {"seconds", 9}, {"curve", curve}};
   for (std::size_t k = 0; k < 4; ++k)
     result["classes"].push_back(
         {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});
@@ -158,6 +163,8 @@ TEST(ReportData, HoldsWhatTheRunFound) {
   EXPECT_EQ(data.at("attention").at("images"), nlohmann::json({0, 2, 40}));
   EXPECT_EQ(data.at("attention").at("heads"), 2);
   EXPECT_EQ(data.at("attention").at("after").get<std::string>().size(), 3 * 2 * 4 * 4 / 3 * 4u);
+  EXPECT_EQ(data.at("estimate").at("curve")[1], (nlohmann::json{{"k", 4}, {"score", 0.5}}));
+  EXPECT_EQ(data.at("estimate").at("high"), 5);
   EXPECT_EQ(data.at("epochs").size(), 3u);
   EXPECT_EQ(data.at("skipped")[0].at("reason"), "not a JPEG");
   // All prototypes are equally far from each other.

@@ -4,12 +4,16 @@ import type { Corrections } from './corrections';
 import { choice, count, h, pages, percent, section } from './dom';
 import type { Thumbnails } from './thumbnails';
 
+const kCardsAtOnce = 48;
+
 type Order = 'images' | 'name' | 'confidence' | 'compactness';
 
 export class Classes {
   readonly element: HTMLElement;
   private readonly grid = h('div', { class: 'cards' });
   private readonly members: number[][];
+  private readonly cards = new Map<number, { card: HTMLElement; said: string }>();
+  private drawn = 0; // how often: an older drawing ends where a newer one began
   private readonly empty = h('p', { class: 'note', hidden: true }, 'No class of that name.');
   private query = '';
   private kind: 'all' | 'old' | 'new' = 'all';
@@ -33,7 +37,7 @@ export class Classes {
       this.grid,
       this.empty,
     );
-    corrections.onChange(() => this.draw());
+    corrections.onChange(() => this.refresh());
     this.draw();
   }
 
@@ -78,22 +82,45 @@ export class Classes {
       const newFirst = Number(classes[b]!.is_new) - Number(classes[a]!.is_new);
       return (this.kind === 'all' && newFirst) || value(a) - value(b);
     });
-    this.grid.replaceChildren(...shown.map((k) => this.card(k)));
+    this.cards.clear();
+    this.grid.replaceChildren();
     this.empty.hidden = shown.length > 0;
+    this.add(shown, ++this.drawn);
   }
 
-  private card(k: number): HTMLElement {
+  /** Cards some at a time: the first screen does not wait for a thousand classes. */
+  private add(list: number[], drawing: number): void {
+    if (drawing !== this.drawn) return;
+    for (const k of list.slice(0, kCardsAtOnce)) {
+      const card = h('button', { type: 'button', 'data-class': this.report.classes[k]!.name, click: () => this.open(k) });
+      card.style.setProperty('--colour', this.colours[k] ?? '#888');
+      this.cards.set(k, { card, said: '' });
+      this.fill(k);
+      this.grid.append(card);
+    }
+    const rest = list.slice(kCardsAtOnce);
+    if (rest.length) requestAnimationFrame(() => setTimeout(() => this.add(rest, drawing)));
+  }
+
+  /** What was corrected is said on its card, which stays where it is and keeps the focus. */
+  private refresh(): void {
+    for (const k of this.cards.keys()) this.fill(k);
+  }
+
+  private fill(k: number): void {
+    const entry = this.cards.get(k)!;
     const one = this.report.classes[k]!;
     const members = this.members[k]!;
     const merged = this.corrections.find('merge', one.name);
     const accepted = this.corrections.find('accept', one.name);
+    const said = JSON.stringify([this.corrections.nameOf(k), merged?.target, !!accepted]);
+    if (said === entry.said) return;
+    entry.said = said;
     const most = members.slice(0, 4);
     const least = members.slice(Math.max(4, members.length - 4)).reverse();
     const row = (label: string, list: number[]) =>
       h('div', { class: 'examples' }, h('small', {}, label), ...list.map((image) => this.thumbnails.tile(image)));
-    const card = h(
-      'button',
-      { class: `card ${one.is_new ? 'new' : 'old'}`, type: 'button', 'data-class': one.name, click: () => this.open(k) },
+    const parts = [
       h('span', { class: 'name' }, h('i', { class: 'dot' }), this.corrections.nameOf(k), h('em', {}, one.is_new ? 'new' : 'known')),
       h(
         'span',
@@ -106,9 +133,9 @@ export class Classes {
       accepted ? h('span', { class: 'mark' }, 'accepted') : null,
       most.length ? row('most typical', most) : h('span', { class: 'facts' }, 'no image'),
       least.length ? row('least typical', least) : null,
-    );
-    card.style.setProperty('--colour', this.colours[k] ?? '#888');
-    return card;
+    ];
+    entry.card.className = `card ${one.is_new ? 'new' : 'old'}`;
+    entry.card.replaceChildren(...parts.filter((part) => part !== null));
   }
 
   /** A class with all its images; what is wrong can be said here. */

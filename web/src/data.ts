@@ -52,6 +52,7 @@ export interface Estimate {
   low: number;
   high: number;
   words: string;
+  seconds: number;
   curve: { k: number; score: number }[];
 }
 

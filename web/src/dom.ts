@@ -56,6 +56,9 @@ export function pages<T>(items: T[], size: number, show: (item: T) => Node): HTM
   return box;
 }
 
+/** Steps of an axis of things that are counted. */
+export const kWholeNumbers = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+
 /** Work that would slow the opening waits until its place comes near the screen. */
 export function whenNear(place: Element, work: () => void): void {
   const observer = new IntersectionObserver(

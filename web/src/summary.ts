@@ -1,6 +1,6 @@
 import uPlot from 'uplot';
 import type { Report } from './data';
-import { count, duration, h, percent, section } from './dom';
+import { count, duration, h, kWholeNumbers, percent, section } from './dom';
 
 export function summary(report: Report): HTMLElement {
   const s = report.summary;
@@ -16,29 +16,56 @@ export function summary(report: Report): HTMLElement {
   if (s.all !== null) {
     cards.append(card(percent(s.all), 'right', `known ${percent(s.old)}, new ${percent(s.new)}`));
   }
-  cards.append(card(duration(s.seconds), `${s.epochs} epochs`, s.device));
+  const counting = report.estimate?.seconds ? `, and ${duration(report.estimate.seconds)} to count classes` : '';
+  cards.append(card(duration(s.seconds), `${s.epochs} epochs`, `${s.device}${counting}`));
   const children: Node[] = [cards];
   if (report.estimate) children.push(estimate(report));
   return section('summary', 'Summary', '', ...children);
 }
 
+/** The score of every number of classes that was tried, with the estimate and its interval. */
 function estimate(report: Report): HTMLElement {
   const found = report.estimate!;
-  const box = h('div', { class: 'chart' }, h('p', {}, found.words));
-  if (found.curve.length > 1) {
-    queueMicrotask(() => {
-      new uPlot(
-        {
-          width: Math.min(720, box.clientWidth || 720),
-          height: 200,
-          scales: { x: { time: false } },
-          series: [{ label: 'classes' }, { label: 'score', stroke: '#d9480f', width: 2, points: { show: true } }],
-          axes: [{ label: 'number of classes' }, { label: 'score' }],
-        },
-        [found.curve.map((p) => p.k), found.curve.map((p) => p.score)],
-        box,
-      );
-    });
-  }
+  const box = h('figure', { class: 'estimate' }, h('p', {}, found.words));
+  if (found.curve.length < 2) return box;
+  const best = found.curve.reduce((a, b) => (b.score > a.score ? b : a));
+  const [first, last] = [found.curve[0]!, found.curve[found.curve.length - 1]!];
+  const chart = h('div', {
+    class: 'chart',
+    role: 'img',
+    'aria-label': `Score of ${first.k} to ${last.k} classes: ${first.score.toFixed(3)} for ${first.k}, highest with ${best.score.toFixed(3)} for ${best.k}, ${last.score.toFixed(3)} for ${last.k}`,
+  });
+  box.append(chart, h('figcaption', {}, `Score by number of classes, higher is better. The line is the estimate, ${found.k}; the band is its interval, ${found.low} to ${found.high}.`));
+  const band = (plot: uPlot) => {
+    const { ctx, bbox } = plot;
+    const x = (k: number) => plot.valToPos(k, 'x', true);
+    ctx.save();
+    ctx.fillStyle = 'rgb(217 72 15 / .14)';
+    ctx.fillRect(x(found.low), bbox.top, Math.max(2, x(found.high) - x(found.low)), bbox.height);
+    ctx.strokeStyle = '#d9480f';
+    ctx.setLineDash([6, 5]);
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    ctx.moveTo(x(found.k), bbox.top);
+    ctx.lineTo(x(found.k), bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.restore();
+  };
+  requestAnimationFrame(() => {
+    new uPlot(
+      {
+        width: Math.max(280, Math.min(900, box.clientWidth || 720)),
+        height: 190,
+        legend: { show: false },
+        cursor: { show: false },
+        scales: { x: { time: false } },
+        series: [{}, { stroke: '#d9480f', width: 2, points: { show: found.curve.length < 60, size: 5 } }],
+        axes: [{ size: 34, incrs: kWholeNumbers }, { size: 54 }],
+        hooks: { drawClear: [band] },
+      },
+      [found.curve.map((p) => p.k), found.curve.map((p) => p.score)],
+      chart,
+    );
+  });
   return box;
 }

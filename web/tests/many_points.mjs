@@ -1,4 +1,4 @@
-// A map of 50,000 images in a real browser. Usage: node many_points.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER FOLDER
+// A page of 50,000 images and 200 classes in a real browser. Usage: node many_points.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER FOLDER
 // The page is REPORT with other images in it: ten clusters of points on a circle; it is written into FOLDER.
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { findPoint, openBrowser } from './browser.mjs';
 
 const [report, executablePath, playwright, folder] = process.argv.slice(2);
 const kPoints = 50000;
+const kClasses = 200;
 
 const text = await readFile(report, 'utf8');
 const start = text.indexOf('>', text.indexOf('<script id="data"')) + 1;
@@ -21,6 +22,9 @@ const places = (radius) => {
   }
   return list;
 };
+data.classes = Array.from({ length: kClasses }, (_, k) => ({ ...data.classes[k % 4], name: `class ${k}`, nearest: [] }));
+data.confusion = null;
+data.attention = null;
 data.images = {
   path: column((i) => `made-up/${i}.jpg`),
   class: column((i) => i % data.classes.length),
@@ -31,7 +35,7 @@ data.images = {
   truth: column((i) => i % data.truths.length),
   thumbnail: column((i) => i % 80),
 };
-data.map = { rows: column((i) => i), before: places(20), after: places(60), prototypes: data.map.prototypes };
+data.map = { rows: column((i) => i), before: places(20), after: places(60), prototypes: places(60).slice(0, 2 * kClasses) };
 const many = join(folder, 'many.html');
 await writeFile(many, text.slice(0, start) + JSON.stringify(data).replaceAll('<', '\\u003c') + text.slice(end));
 
@@ -40,6 +44,7 @@ const begin = Date.now();
 const since = () => `${((Date.now() - begin) / 1000).toFixed(1)} s`;
 await check('opens with 50,000 images', () => open(many));
 console.log(`open after ${since()}`);
+await check('shows every class in the end', () => page.waitForFunction((all) => document.querySelectorAll('.card').length === all, kClasses, { timeout: 10000 }));
 await check('draws them', async () => {
   await page.locator('#map canvas').scrollIntoViewIfNeeded();
   await page.waitForSelector('#map canvas[data-drawn="after class"]', { timeout: 60000 });

@@ -25,6 +25,12 @@ await check('hostile names are text', async () => {
   assert.ok((await page.locator('.card .name').allTextContents()).some((name) => name.includes('<img src=x')));
   assert.equal(await page.locator('main img[src="x"]').count(), 0);
 });
+await check('the number of classes is drawn and told in words', async () => {
+  await page.waitForSelector('.estimate canvas');
+  assert.equal(await page.locator('.estimate .chart').getAttribute('aria-label'), 'Score of 3 to 5 classes: 0.200 for 3, highest with 0.500 for 4, 0.300 for 5');
+  assert.match(await page.locator('.estimate figcaption').textContent(), /estimate, 4; the band is its interval, 3 to 5/);
+  assert.match(await page.locator('.figures').textContent(), /and 9 s to count classes/);
+});
 await check('search finds classes', async () => {
   await page.fill('input[type=search]', 'owl');
   assert.equal(await cards().count(), 1);
@@ -107,8 +113,20 @@ await check('everything can be reached by the keyboard', async () => {
   await page.locator('.card').first().focus();
   await page.keyboard.press('Enter');
   await page.waitForSelector('dialog[open]');
+  await page.fill('dialog input[type=text]', 'a better name');
+  await page.keyboard.press('Enter');
   await page.keyboard.press('Escape');
   assert.equal(await page.locator('dialog[open]').count(), 0);
+  // The card says what was changed and has the focus again.
+  assert.match(await page.evaluate(() => document.activeElement.textContent), /a better name/);
+});
+await check('marks on a card go when they are taken back', async () => {
+  const card = page.locator('.card[data-class="new-01"]');
+  assert.match(await card.textContent(), /accepted/);
+  await card.click();
+  await page.click('dialog button:has-text("Accepted")');
+  await page.keyboard.press('Escape');
+  assert.doesNotMatch(await card.textContent(), /accepted/);
 });
 await browser.close();
 
