@@ -58,6 +58,7 @@ void for_each_attention(const Backbone& backbone, const Model& model, const Sour
   const std::int64_t first = model.info().first_trained_block, patch = before.config().patch;
   LoaderOptions loader = model.center_loader(threads);
   loader.device = at::kCPU;
+  loader.batch = std::min<std::size_t>(loader.batch, 4);  // T x T shares of every head are large
   ResizedReader reader(sources, loader.decode);
   ImageLoader images(sources, ImageList::center_views(list), loader, skipped);
   while (const ImageBatch* batch = images.next()) {
