@@ -259,7 +259,7 @@ std::int32_t CpuAssignment::judge_eagerly(std::int64_t row, float* scores) const
   const auto own = static_cast<std::size_t>(labels_[static_cast<std::size_t>(row)]);
   const float square = points_.squared_norms().const_data_ptr<float>()[row];
   const float distance = std::max(0.0F, square - 2 * scores[own]);
-  scores[own] -= distance / static_cast<float>(counts_[own]);
+  if (counts_[own] > 1) scores[own] -= distance / static_cast<float>(counts_[own]);
   return static_cast<std::int32_t>(argmax(scores, k_));
 }
 

@@ -124,6 +124,24 @@ TEST(KMeans, EagerAssignmentLeavesARowOutOfItsOwnMean) {
   }
 }
 
+TEST(KMeans, ARowAloneInItsClusterIsJudgedPlainly) {
+  at::Tensor features = at::zeros({3, 16});
+  features[0][0] = 100;
+  features[1][0] = features[2][0] = -50;
+  const at::Tensor start = features.narrow(0, 0, 2).contiguous();
+  at::Tensor centroids = features.narrow(0, 0, 1).repeat({2, 1});  // both beside the first row,
+  centroids[0][1] = 100;  // whose distance to its own would count three times,
+  centroids[1][1] = 140;  // and this one's is twice as large when squared
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Points points(features.to(type));
+    const auto assignment = make_assignment(points, 2, {});
+    assignment->assign(start.to(type));
+    ASSERT_EQ(assignment->counts(), (std::vector<std::int64_t>{1, 2}));
+    assignment->assign_eagerly(centroids.to(type));
+    EXPECT_EQ(assignment->labels()[0].item<int>(), 0);
+  }
+}
+
 /// Lloyd's algorithm without eager rounds, until nothing changes.
 Clustering plain_lloyd(const Points& points, at::Tensor centroids) {
   const auto assignment = make_tensor_assignment(points, centroids.size(0), {});
