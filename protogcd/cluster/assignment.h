@@ -21,8 +21,9 @@ class Assignment {
   /// of equals); how many rows changed their cluster.
   virtual std::int64_t assign(const at::Tensor& centroids) = 0;
   /// The same for rows that have clusters, but a row's squared distance to the centroid of its own
-  /// cluster, of n rows, counts 1 + 2 / n times: up to terms of 1 / n^2, that is the distance to
-  /// the mean of the others. Near ties may fall either way, as products may be rounded.
+  /// cluster, of n > 1 rows, counts 1 + 2 / n times: up to terms of 1 / n^2, that is the distance
+  /// to the mean of the others. Near ties may fall either way, and means() that follow are near
+  /// ones, as products and sums may be of rounded rows.
   virtual std::int64_t assign_eagerly(const at::Tensor& centroids) = 0;
   /// Means of the clusters [K, D]; an empty one keeps its centroid.
   virtual at::Tensor means(const at::Tensor& centroids) const = 0;

@@ -2,7 +2,7 @@
 //
 // For every row it keeps a lower bound of how much farther the second centroid is than the first
 // (Hamerly 2010). When centroids move, the bound shrinks by the two largest moves that matter; a
-// row whose bound is above zero is left alone. Rows that are looked at are multiplied in bfloat16
+// row whose bound is above zero is left alone. Rows that are looked at are multiplied in int8
 // where the CPU can. What rounding may have done to a product is bounded too: centroids that are
 // within that bound of the best are compared once more in float32, so that the result is that of
 // float32. Eager rounds need neither bounds nor second looks: they are only a way to a good start.
@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "protogcd/cluster/assignment.h"
+#include "protogcd/cluster/row_loops.h"
 
 namespace protogcd {
 namespace {
@@ -22,36 +23,6 @@ namespace {
 constexpr std::int64_t kChunk = 512;    // rows that a thread takes at a time
 constexpr float kFloat32Error = 1e-6F;  // of a sum of products, relative to the two lengths
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-
-float dot(const float* a, const float* b, std::int64_t width) {
-  std::array<float, 16> sums{};  // side by side: the compiler makes vectors of them
-  std::int64_t i = 0;
-  for (; i + 16 <= width; i += 16) {
-    for (std::size_t j = 0; j < 16; ++j)
-      sums[j] += a[i + static_cast<std::int64_t>(j)] * b[i + static_cast<std::int64_t>(j)];
-  }
-  float sum = 0;
-  for (const float part : sums) sum += part;
-  for (; i < width; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-/// The lowest number of the largest of some numbers.
-std::int64_t argmax(const float* values, std::int64_t count) {
-  std::array<float, 16> most;  // side by side: the compiler makes vectors of them
-  most.fill(kNever);
-  std::int64_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    for (std::size_t j = 0; j < 16; ++j) {
-      const float value = values[i + static_cast<std::int64_t>(j)];
-      most[j] = value > most[j] ? value : most[j];
-    }
-  }
-  const float largest =
-      std::max(*std::ranges::max_element(most),
-               i < count ? *std::max_element(values + i, values + count) : kNever);
-  return std::find(values, values + count, largest) - values;
-}
 
 struct Change {
   std::int64_t row;
@@ -62,9 +33,10 @@ struct Change {
 struct Round {
   const float* centroids;  ///< [K, D]
   const float* bias;       ///< [K], -|c|^2 / 2: a score is bias + x . c, half of |x|^2 - d^2
-  float largest_norm = 0;  ///< |c|
-  bool eager = false;      ///< as in assign_eagerly
-  std::optional<Bfloat16Columns> columns;
+  const float* norms;      ///< [K], |c|
+  float largest_norm = 0;
+  bool eager = false;  ///< as in assign_eagerly
+  std::optional<Int8Columns> columns;
 };
 
 class CpuAssignment : public Assignment {
@@ -95,9 +67,11 @@ class CpuAssignment : public Assignment {
   std::int64_t look_at_all(const at::Tensor& centroids, bool eager);
   void look_at(std::int64_t begin, std::int64_t end, const Round& round,
                std::vector<Change>& changes);
-  std::int32_t judge(std::int64_t row, const float* scores, const Round& round);
+  std::int32_t judge(std::int64_t row, float* scores, const Round& round);
   std::int32_t judge_eagerly(std::int64_t row, float* scores) const;
-  void apply(const std::vector<Change>& changes);
+  void apply(const std::vector<Change>& changes, bool rough);
+  void add(const std::vector<Change>& changes);
+  at::Tensor rough_sums() const;
   void move(std::int64_t row, std::int64_t from, std::int64_t to) override;
 
   const float* row_of(std::int64_t row) const {
@@ -106,7 +80,8 @@ class CpuAssignment : public Assignment {
 
   std::vector<std::int32_t> labels_;
   std::vector<float> gaps_;  ///< at least how much farther the second centroid is
-  at::Tensor sums_;          ///< [K, D] float64, kept up to date by what changes
+  at::Tensor sums_;          ///< [K, D] float64, kept up to date by what changes unless rough_
+  bool rough_ = false;       ///< after eager rounds of rounded rows
   std::vector<std::int64_t> counts_;
   at::Tensor previous_;  ///< centroids of the last round
 };
@@ -120,7 +95,7 @@ void CpuAssignment::take_fixed() {
     labels_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(clusters[i]);
     changes.push_back({i, -1, static_cast<std::int32_t>(clusters[i])});
   }
-  apply(changes);
+  apply(changes, false);
 }
 
 /// Centroids have moved: a row's own may have gone farther away, another may have come nearer.
@@ -128,14 +103,14 @@ void CpuAssignment::shrink_gaps(const at::Tensor& centroids) {
   const at::Tensor distances = (centroids - previous_).square().sum(1, false, at::kDouble).sqrt();
   std::vector<float> moves(distances.const_data_ptr<double>(),
                            distances.const_data_ptr<double>() + k_);
-  const auto largest = std::ranges::max_element(moves);
-  const auto which = static_cast<std::int32_t>(largest - moves.begin());
+  const auto farthest = std::ranges::max_element(moves);
+  const auto which = static_cast<std::int32_t>(farthest - moves.begin());
   float second = 0;
   for (std::int64_t k = 0; k < k_; ++k)
     if (k != which) second = std::max(second, moves[static_cast<std::size_t>(k)]);
   for (std::size_t i = 0; i < gaps_.size(); ++i) {
     const std::int32_t own = labels_[i];
-    gaps_[i] -= moves[static_cast<std::size_t>(own)] + (own == which ? second : *largest);
+    gaps_[i] -= moves[static_cast<std::size_t>(own)] + (own == which ? second : *farthest);
   }
 }
 
@@ -147,10 +122,12 @@ std::int64_t CpuAssignment::assign_eagerly(const at::Tensor& centroids) {
 
 std::int64_t CpuAssignment::look_at_all(const at::Tensor& centroids, bool eager) {
   previous_ = centroids;
-  const at::Tensor norms = centroids.square().sum(1), bias = norms.mul(-0.5);
+  const at::Tensor squares = centroids.square().sum(1), bias = squares.mul(-0.5),
+                   norms = squares.sqrt();
   Round round{.centroids = centroids.const_data_ptr<float>(),
               .bias = bias.const_data_ptr<float>(),
-              .largest_norm = norms.max().sqrt().item<float>(),
+              .norms = norms.const_data_ptr<float>(),
+              .largest_norm = norms.max().item<float>(),
               .eager = eager,
               .columns = {}};
   if (points_.rounded() != nullptr)
@@ -166,7 +143,7 @@ std::int64_t CpuAssignment::look_at_all(const at::Tensor& centroids, bool eager)
   });
   std::vector<Change> all;  // in the order of the rows, whatever the threads did
   for (const auto& some : changes) all.insert(all.end(), some.begin(), some.end());
-  apply(all);
+  apply(all, eager && round.columns);
   return std::ssize(all);
 }
 
@@ -196,61 +173,52 @@ void CpuAssignment::look_at(std::int64_t begin, std::int64_t end, const Round& r
     return judge_all(rows, scores.data_ptr<float>(), k_);
   }
   std::vector<float> scores(static_cast<std::size_t>(kProductRows * round.columns->stride()));
-  std::array<const std::uint32_t*, kProductRows> six{};
+  std::array<std::int64_t, kProductRows> six{};
   for (std::size_t first = 0; first < rows.size(); first += kProductRows) {
     const std::size_t count = std::min<std::size_t>(kProductRows, rows.size() - first);
-    for (std::size_t r = 0; r < kProductRows; ++r)
-      six[r] = points_.rounded()->row(rows[first + std::min(r, count - 1)]);
-    bfloat16_products(six, *round.columns, scores.data());
+    for (std::size_t r = 0; r < kProductRows; ++r) six[r] = rows[first + std::min(r, count - 1)];
+    int8_products(*points_.rounded(), six, *round.columns, scores.data());
     judge_all(std::span(rows).subspan(first, count), scores.data(), round.columns->stride());
   }
 }
 
-/// The nearest centroid by its scores [K]; sets the row's gap.
-std::int32_t CpuAssignment::judge(std::int64_t row, const float* scores, const Round& round) {
-  std::int64_t best = 0;
-  float second = kNever;
-  for (std::int64_t k = 1; k < k_; ++k) {
-    if (scores[k] > scores[best]) {
-      second = scores[best];
-      best = k;
-    } else {
-      second = std::max(second, scores[k]);
-    }
-  }
-  float first = scores[best];
+/// The nearest centroid by its scores [K], which are lost; sets the row's gap.
+std::int32_t CpuAssignment::judge(std::int64_t row, float* scores, const Round& round) {
   const float square = points_.squared_norms().const_data_ptr<float>()[row];
-  const float norm = std::sqrt(square);
-  float first_error = kFloat32Error * norm * round.largest_norm, second_error = first_error;
-  if (round.columns) {
-    const float lost = points_.rounded()->residuals()[static_cast<std::size_t>(row)];
-    second_error += lost * round.largest_norm + (norm + lost) * round.columns->largest_residual();
-  }
-  if (first - second > 2 * second_error) {
-    first_error = second_error;
-  } else {  // too close for bfloat16
-    const float limit = first - 2 * second_error;
-    float rest = kNever, exact_second = kNever;
-    first = kNever;
+  const float norm = std::sqrt(square), error = kFloat32Error * norm * round.largest_norm;
+  const float lost = round.columns ? points_.rounded()->residual(row) : 0.0F;
+  const auto score_error = [&](std::int64_t k) {
+    const float residual = round.columns ? round.columns->residual(k) : 0.0F;
+    return error + lost * round.norms[k] + (norm + lost) * residual;
+  };
+  std::int64_t best = argmax(scores, k_);
+  float first = scores[best], first_error = score_error(best);
+  for (std::int64_t k = 0; k < k_; ++k) scores[k] += score_error(k);  // now upper bounds
+  scores[best] = kNever;
+  float second = largest(scores, k_);
+  if (second >= first - first_error) {  // too close for int8
+    const auto exact_score = [&](std::int64_t k) {
+      return round.bias[k] +
+             dot(row_of(row), round.centroids + k * points_.width(), points_.width());
+    };
+    first = exact_score(best);
+    first_error = error;
+    second = kNever;
     for (std::int64_t k = 0; k < k_; ++k) {
-      if (scores[k] < limit) {
-        rest = std::max(rest, scores[k]);
+      if (scores[k] < first - error) {
+        second = std::max(second, scores[k]);
         continue;
       }
-      const float exact =
-          round.bias[k] + dot(row_of(row), round.centroids + k * points_.width(), points_.width());
-      if (exact > first) {
-        exact_second = first;
+      const float exact = exact_score(k);
+      second = std::max(second, std::min(first, exact) + error);
+      if (exact > first || (exact == first && k < best)) {
         first = exact;
         best = k;
-      } else {
-        exact_second = std::max(exact_second, exact);
       }
     }
-    second = std::max(exact_second + first_error - second_error, rest);
   }
   const float near = std::max(0.0F, square - 2 * first + 2 * first_error);
-  const float far = std::max(0.0F, square - 2 * second - 2 * second_error);
+  const float far = std::max(0.0F, square - 2 * second);
   gaps_[static_cast<std::size_t>(row)] = std::sqrt(far) - std::sqrt(near);
   return static_cast<std::int32_t>(best);
 }
@@ -259,12 +227,29 @@ std::int32_t CpuAssignment::judge_eagerly(std::int64_t row, float* scores) const
   const auto own = static_cast<std::size_t>(labels_[static_cast<std::size_t>(row)]);
   const float square = points_.squared_norms().const_data_ptr<float>()[row];
   const float distance = std::max(0.0F, square - 2 * scores[own]);
-  scores[own] -= distance / static_cast<float>(counts_[own]);
+  if (counts_[own] > 1) scores[own] -= distance / static_cast<float>(counts_[own]);
   return static_cast<std::int32_t>(argmax(scores, k_));
 }
 
+void CpuAssignment::apply(const std::vector<Change>& changes, bool rough) {
+  for (const Change& change : changes) {
+    ++counts_[static_cast<std::size_t>(change.to)];
+    if (change.from >= 0) --counts_[static_cast<std::size_t>(change.from)];
+  }
+  if (!rough && !rough_) {
+    add(changes);
+  } else if (!rough) {
+    sums_.zero_();
+    std::vector<Change> all;
+    for (std::int64_t i = 0; i < points_.size(); ++i)
+      all.push_back({i, -1, labels_[static_cast<std::size_t>(i)]});
+    add(all);
+  }
+  rough_ = rough;
+}
+
 /// Each thread adds some columns of all rows: the sums do not depend on the number of threads.
-void CpuAssignment::apply(const std::vector<Change>& changes) {
+void CpuAssignment::add(const std::vector<Change>& changes) {
   double* sums = sums_.data_ptr<double>();
   const std::int64_t width = points_.width();
   at::parallel_for(0, width, 64, [&](std::int64_t begin, std::int64_t end) {
@@ -277,21 +262,32 @@ void CpuAssignment::apply(const std::vector<Change>& changes) {
       for (std::int64_t j = begin; j < end; ++j) from[j] -= row[j];
     }
   });
-  for (const Change& change : changes) {
-    ++counts_[static_cast<std::size_t>(change.to)];
-    if (change.from >= 0) --counts_[static_cast<std::size_t>(change.from)];
-  }
+}
+
+/// Sums of the rounded rows: a quarter of the memory to read, and errors that cancel out.
+at::Tensor CpuAssignment::rough_sums() const {
+  at::Tensor sums = at::zeros({k_, points_.width()}, at::kFloat);
+  float* sum = sums.data_ptr<float>();
+  const std::int64_t width = points_.width();
+  at::parallel_for(0, width, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < points_.size(); ++i)
+      add_int8_row(*points_.rounded(), i, begin, end,
+                   sum + labels_[static_cast<std::size_t>(i)] * width);
+  });
+  return sums;
 }
 
 void CpuAssignment::move(std::int64_t row, std::int64_t from, std::int64_t to) {
-  apply({{row, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)}});
   labels_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(to);
   gaps_[static_cast<std::size_t>(row)] = kNever;
+  apply({{row, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)}}, rough_);
 }
 
 at::Tensor CpuAssignment::means(const at::Tensor& centroids) const {
   const at::Tensor sizes = at::tensor(at::ArrayRef<std::int64_t>(counts_)).unsqueeze(1);
-  return at::where(sizes > 0, sums_ / sizes.clamp_min(1), centroids.to(at::kDouble)).to(at::kFloat);
+  const at::Tensor sums = rough_ ? rough_sums() : sums_;
+  return at::where(sizes > 0, sums / sizes.clamp_min(1), centroids.to(sums.scalar_type()))
+      .to(at::kFloat);
 }
 
 }  // namespace

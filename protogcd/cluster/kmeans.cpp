@@ -11,8 +11,7 @@ namespace protogcd {
 
 Clustering kmeans(const Points& points, const KMeansOptions& options) {
   check_cluster_count(points, options);
-  return best_start(points, {.k = options.k, .starts = options.starts, .seed = options.seed}, {},
-                    options);
+  return best_start(points, {.k = options.k, .seed = options.seed}, {}, options);
 }
 
 Clustering lloyd(const Points& points, const at::Tensor& centroids, const KMeansOptions& options) {
@@ -26,7 +25,7 @@ Clustering lloyd(const Points& points, const at::Tensor& centroids, const KMeans
 
 at::Tensor first_centroids(const Points& points, const KMeansOptions& options) {
   check_cluster_count(points, options);
-  return kmeans_plus_plus(points, {.k = options.k, .seed = options.seed})[0] + points.mean();
+  return kmeans_plus_plus(points, {.k = options.k, .seed = options.seed}) + points.mean();
 }
 
 }  // namespace protogcd

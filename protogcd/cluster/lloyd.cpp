@@ -84,16 +84,11 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
 
 Clustering best_start(const Points& points, SeedingOptions seeding, const at::Tensor& fixed,
                       const KMeansOptions& options) {
-  const std::int64_t starts = seeding.starts, together = starts_together(options.k);
   seeding.interrupt = options.interrupt;
   Clustering best;
-  for (std::int64_t first = 0; first < starts; first += together) {
-    seeding.first_start = first;
-    seeding.starts = std::min(together, starts - first);
-    for (const at::Tensor& start : kmeans_plus_plus(points, seeding)) {
-      Clustering next = run_lloyd(points, start, fixed, options);
-      if (!best.labels.defined() || next.inertia < best.inertia) best = std::move(next);
-    }
+  for (seeding.start = 0; seeding.start < options.starts; ++seeding.start) {
+    Clustering next = run_lloyd(points, kmeans_plus_plus(points, seeding), fixed, options);
+    if (!best.labels.defined() || next.inertia < best.inertia) best = std::move(next);
   }
   return best;
 }

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
+#include "protogcd/cluster/row_loops.h"
 #include "protogcd/core/error.h"
 
 namespace protogcd {
@@ -34,24 +36,58 @@ void check_lengths(const at::Tensor& features, const std::string& name) {
                               name, bad[0].item<std::int64_t>()));
 }
 
-/// Products of six rows at a time, straight into their place.
-at::Tensor rounded_products(const Bfloat16Rows& rows, std::int64_t count,
-                            const at::Tensor& columns) {
-  const at::Tensor bias = at::zeros({columns.size(0)}, at::kFloat);
-  const Bfloat16Columns packed(columns.const_data_ptr<float>(), bias.const_data_ptr<float>(),
-                               columns.size(0), columns.size(1));
-  const std::int64_t groups = (count + kProductRows - 1) / kProductRows;
-  const at::Tensor products = at::empty({groups * kProductRows, packed.stride()}, at::kFloat);
-  float* out = products.data_ptr<float>();
-  at::parallel_for(0, groups, 64, [&](std::int64_t begin, std::int64_t end) {
-    std::array<const std::uint32_t*, kProductRows> six{};
-    for (std::int64_t group = begin; group < end; ++group) {
-      for (std::int64_t r = 0; r < kProductRows; ++r)
-        six[static_cast<std::size_t>(r)] = rows.row(std::min(group * kProductRows + r, count - 1));
-      bfloat16_products(six, packed, out + group * kProductRows * packed.stride());
+/// Means of the columns [D]; summed in blocks whatever the threads, for the same bits.
+at::Tensor column_means(const float* values, std::int64_t rows, std::int64_t width) {
+  const std::int64_t blocks = (rows + kBlock - 1) / kBlock;
+  const at::Tensor sums = at::zeros({blocks, width}, at::kDouble);
+  double* sum = sums.data_ptr<double>();
+  at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t end = std::min((block + 1) * kBlock, rows);
+      for (std::int64_t i = block * kBlock; i < end; ++i)
+        for (std::int64_t j = 0; j < width; ++j) sum[block * width + j] += values[i * width + j];
     }
   });
-  return products.narrow(0, 0, count).narrow(1, 0, columns.size(0));
+  return sums.sum(0).div_(rows).to(at::kFloat);
+}
+
+/// Distances of rounded rows and columns, unless they are so short that rounding would matter: the
+/// exact ones then. Six rows at a time; the products of a block are turned over in the cache.
+at::Tensor rounded_distances(const at::Tensor& exact, const Int8Rows& rows,
+                             const at::Tensor& columns) {
+  constexpr std::int64_t kRows = 8 * kProductRows;
+  constexpr float kShort = 64;  // in units of the square of what rounding lost
+  const std::int64_t count = exact.size(0), width = exact.size(1), candidates = columns.size(0),
+                     blocks = (count + kRows - 1) / kRows;
+  const float *row = exact.const_data_ptr<float>(), *column = columns.const_data_ptr<float>();
+  const at::Tensor bias = at::zeros({candidates}, at::kFloat);
+  const Int8Columns packed(columns.const_data_ptr<float>(), bias.const_data_ptr<float>(),
+                           candidates, columns.size(1));
+  at::Tensor distances = at::empty({candidates, count}, at::kFloat);
+  float* out = distances.data_ptr<float>();
+  at::parallel_for(0, blocks, 8, [&](std::int64_t first, std::int64_t last) {
+    std::vector<float> products(static_cast<std::size_t>(kRows * packed.stride()));
+    std::array<std::int64_t, kProductRows> six{};
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t begin = block * kRows, size = std::min(kRows, count - begin);
+      for (std::int64_t r = 0; r < size; r += kProductRows) {
+        for (std::int64_t i = 0; i < kProductRows; ++i)
+          six[static_cast<std::size_t>(i)] = std::min(begin + r + i, count - 1);
+        int8_products(rows, six, packed, products.data() + r * packed.stride());
+      }
+      for (std::int64_t c = 0; c < candidates; ++c) {
+        const float* product = products.data() + c;
+        for (std::int64_t i = begin; i < begin + size; ++i, product += packed.stride()) {
+          float distance = packed.square(c) + rows.square(i) - 2 * *product;
+          const float lost = packed.residual(c) + rows.residual(i);
+          if (distance <= kShort * lost * lost)
+            distance = squared_distance(row + i * width, column + c * width, width);
+          out[c * count + i] = distance;
+        }
+      }
+    }
+  });
+  return distances;
 }
 
 }  // namespace
@@ -63,10 +99,11 @@ void check_features(const at::Tensor& features, const std::string& name) {
 
 Points::Points(const at::Tensor& features, std::string name) : name_(std::move(name)) {
   check_shape(features, name_);
-  // A mean in float32 would do, but one that overflows would hide which row is at fault.
-  mean_ = features.mean(0, false, at::kDouble).to(features.scalar_type());
-  rows_ = (features - mean_).contiguous();
-  squared_norms_ = at::linalg_vector_norm(rows_, 2, at::IntArrayRef{1}).square();
+  if (features.is_cpu() && features.scalar_type() == at::kFloat) {
+    centre_on_cpu(features.contiguous());
+  } else {
+    centre(features);
+  }
   // One bad number spoils the mean and with it every row: the one at fault is looked for then.
   if (!(squared_norms_ < kLargestSquare).all().item<bool>()) {
     check_lengths(features, name_);
@@ -74,17 +111,60 @@ Points::Points(const at::Tensor& features, std::string name) : name_(std::move(n
   }
   mean_variance_ =
       squared_norms_.sum(at::kDouble).item<double>() / static_cast<double>(size() * width());
-  if (rows_.is_cpu() && rows_.scalar_type() == at::kFloat && has_bfloat16_products())
-    rounded_.emplace(rows_.const_data_ptr<float>(), size(), width());
 }
 
-at::Tensor Points::products(const at::Tensor& columns) const {
-  if (rounded_) return rounded_products(*rounded_, size(), columns.contiguous());
-  return at::mm(rows_, columns.t());
+void Points::centre(const at::Tensor& features) {
+  // A mean in float32 would do, but one that overflows would hide which row is at fault.
+  mean_ = features.mean(0, false, at::kDouble).to(features.scalar_type());
+  rows_ = (features - mean_).contiguous();
+  squared_norms_ = at::linalg_vector_norm(rows_, 2, at::IntArrayRef{1}).square();
+}
+
+/// The same in two passes over the features, the rows rounded in the second.
+void Points::centre_on_cpu(const at::Tensor& features) {
+  const std::int64_t count = features.size(0), width = features.size(1);
+  const float* from = features.const_data_ptr<float>();
+  mean_ = column_means(from, count, width);
+  rows_ = at::empty_like(features);
+  squared_norms_ = at::empty({count}, features.options());
+  if (has_int8_products(width)) rounded_.emplace(count, width);
+  const float* mean = mean_.const_data_ptr<float>();
+  float *to = rows_.data_ptr<float>(), *squares = squared_norms_.data_ptr<float>();
+  at::parallel_for(0, count, 256, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      float* row = to + i * width;
+      for (std::int64_t j = 0; j < width; ++j) row[j] = from[i * width + j] - mean[j];
+      squares[i] = dot(row, row, width);
+      if (rounded_ && squares[i] < kLargestSquare) rounded_->set(i, row);
+    }
+  });
+}
+
+at::Tensor Points::squared_distances(const at::Tensor& columns) const {
+  if (rounded_) return rounded_distances(rows_, *rounded_, columns.contiguous());
+  at::Tensor distances = at::mm(columns, rows_.t());  // [C, N]
+  return distances.mul_(-2).add_(columns.square().sum(1, true)).add_(squared_norms_).clamp_min_(0);
+}
+
+/// In one pass instead of one for every operation.
+at::Tensor own_distances_on_cpu(const Points& points, const at::Tensor& centroids,
+                                const at::Tensor& labels) {
+  at::Tensor distances = at::empty({points.size()}, at::kDouble);
+  const float *rows = points.rows().const_data_ptr<float>(),
+              *own = centroids.const_data_ptr<float>();
+  const std::int64_t *label = labels.const_data_ptr<std::int64_t>(), width = points.width();
+  double* out = distances.data_ptr<double>();
+  at::parallel_for(0, points.size(), 256, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      out[i] = squared_distance(rows + i * width, own + label[i] * width, width);
+  });
+  return distances;
 }
 
 at::Tensor own_distances(const Points& points, const at::Tensor& centroids,
                          const at::Tensor& labels) {
+  if (points.rows().is_cpu() && points.rows().scalar_type() == at::kFloat)
+    return own_distances_on_cpu(points, centroids.contiguous(), labels.contiguous());
   std::vector<at::Tensor> distances;
   for (std::int64_t begin = 0; begin < points.size(); begin += kBlock) {
     const std::int64_t count = std::min(kBlock, points.size() - begin);

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "protogcd/cluster/bfloat16_rows.h"
+#include "protogcd/cluster/int8_rows.h"
 
 namespace protogcd {
 
@@ -31,18 +31,21 @@ class Points {
   const at::Tensor& squared_norms() const { return squared_norms_; }  ///< [N]
   /// Mean of the variances of the columns: what a tolerance is relative to.
   double mean_variance() const { return mean_variance_; }
-  /// Present where the CPU multiplies bfloat16.
-  const Bfloat16Rows* rounded() const { return rounded_ ? &*rounded_ : nullptr; }
+  /// Present where the CPU multiplies int8.
+  const Int8Rows* rounded() const { return rounded_ ? &*rounded_ : nullptr; }
 
-  /// rows . columns, columns [C, D] -> [N, C]; of rounded rows and columns where there are such,
-  /// which is near enough for drawing lots.
-  at::Tensor products(const at::Tensor& columns) const;
+  /// Squared distances of all rows to each of columns [C, D] (mean removed) -> [C, N]; of rounded
+  /// rows and columns where there are such, which is near enough for drawing lots.
+  at::Tensor squared_distances(const at::Tensor& columns) const;
 
  private:
+  void centre(const at::Tensor& features);
+  void centre_on_cpu(const at::Tensor& features);
+
   std::string name_;
   at::Tensor rows_, mean_, squared_norms_;
   double mean_variance_ = 0;
-  std::optional<Bfloat16Rows> rounded_;
+  std::optional<Int8Rows> rounded_;
 };
 
 /// Squared distances to the rows' own centroids, centroids [K, D] (mean removed), labels [N] int64

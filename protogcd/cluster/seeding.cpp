@@ -6,160 +6,148 @@
 #include <algorithm>
 #include <cmath>
 
+#include "protogcd/cluster/row_loops.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/random.h"
 
 namespace protogcd {
 namespace {
 
-constexpr std::int64_t kColumns = 64;  // candidates of all starts in one product, at most
+constexpr std::int64_t kPool = 64;  // rows drawn at a time: as many as one pass multiplies well
 
 std::int64_t trials_for(std::int64_t k) {
   return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(k)));
 }
 
-/// Some starts, side by side.
+/// The sum over all rows of the smaller of two distances, for every candidate.
+std::vector<double> sums_of_minima(const std::vector<at::Tensor>& candidates,
+                                   const at::Tensor& closest) {
+  std::vector<double> sums;
+  if (!closest.is_cpu() || closest.scalar_type() != at::kFloat) {
+    for (const at::Tensor& distances : candidates)
+      sums.push_back(at::minimum(distances, closest).sum(at::kDouble).item<double>());
+    return sums;
+  }
+  constexpr std::int64_t kRows = 2048;  // summed together whatever the threads, for the same bits
+  const std::int64_t count = closest.size(0), blocks = (count + kRows - 1) / kRows;
+  const float* before = closest.const_data_ptr<float>();
+  std::vector<std::vector<double>> parts(static_cast<std::size_t>(blocks));
+  at::parallel_for(0, blocks, 4, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t begin = block * kRows;
+      for (const at::Tensor& distances : candidates) {
+        const float* after = distances.const_data_ptr<float>();
+        parts[static_cast<std::size_t>(block)].push_back(
+            sum_of(std::min(kRows, count - begin),
+                   [&](std::int64_t i) { return std::min(before[begin + i], after[begin + i]); }));
+      }
+    }
+  });
+  sums.resize(candidates.size());
+  for (const auto& part : parts)
+    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += part[c];
+  return sums;
+}
+
+/// One start. Rows are drawn many at a time, as a pass over all rows costs the same for one as for
+/// a dozen; a row that was drawn by the distances of some steps ago is then taken with a chance of
+/// its distance now in that of then (distances only shrink), which makes it a draw by those of now.
 class Seeding {
  public:
   Seeding(const Points& points, const SeedingOptions& options)
-      : points_(points), options_(options), starts_(options.starts) {
-    for (std::int64_t s = 0; s < starts_; ++s) {
-      streams_.emplace_back(
-          RandomKey{.seed = options.seed,
-                    .purpose = RandomPurpose::kClustering,
-                    .position = static_cast<std::uint64_t>(options.first_start + s)});
-    }
-    weights_ = options.free.defined() ? options.free.to(points.rows().scalar_type())
-                                      : at::ones_like(points.squared_norms());
-    closest_ = weights_.repeat({starts_, 1});  // the first row is drawn evenly
+      : points_(points),
+        options_(options),
+        stream_(RandomKey{.seed = options.seed,
+                          .purpose = RandomPurpose::kClustering,
+                          .position = static_cast<std::uint64_t>(options.start)}) {
+    even_ = options.free.defined() ? options.free.to(points.rows().scalar_type())
+                                   : at::ones_like(points.squared_norms());
   }
 
-  std::vector<at::Tensor> run() {
+  at::Tensor run() {
     std::int64_t count = 0;
     if (options_.given.defined()) {
-      for (; count < options_.given.size(0); ++count) take_given(options_.given[count]);
+      for (const at::Tensor& some : options_.given.split(kPool))
+        bring_closer(distances_to(some).amin(0));
+      chosen_.push_back(options_.given);
+      count = options_.given.size(0);
     } else {
-      add(draw(1));
+      step(1, 1);
       ++count;
     }
     for (; count < options_.k; ++count) {
       check_interrupt(options_.interrupt);
-      add(draw(trials_for(options_.k)));
+      step(trials_for(options_.k), options_.k - count);
     }
-    std::vector<at::Tensor> centroids;
-    for (std::int64_t s = 0; s < starts_; ++s) {
-      std::vector<at::Tensor> parts;
-      if (options_.given.defined()) parts.push_back(options_.given);
-      for (const at::Tensor& row : chosen_) parts.push_back(row[s].unsqueeze(0));
-      centroids.push_back(at::cat(parts));
-    }
-    return centroids;
+    return at::cat(chosen_);
   }
 
  private:
-  /// Rows drawn by their distances, [starts, trials].
-  at::Tensor draw(std::int64_t trials) {
-    const at::Tensor sums = closest_.cumsum(1, at::kDouble);  // [S, N]
-    const at::Tensor totals = sums.select(1, -1).to(at::kCPU).contiguous();
-    const at::Tensor lots = at::empty({starts_, trials}, at::kDouble);
-    auto lot = lots.accessor<double, 2>();
-    for (std::int64_t s = 0; s < starts_; ++s) {
-      const double total = totals[s].item<double>();
-      for (std::int64_t t = 0; t < trials; ++t)
-        lot[s][t] = total * streams_[static_cast<std::size_t>(s)].uniform();
-    }
-    return at::searchsorted(sums, lots.to(sums.device()), false, /*right=*/true)
-        .clamp_max_(points_.size() - 1);
+  /// [C, D] -> [C, N], none of rows that do not count.
+  at::Tensor distances_to(const at::Tensor& centroids) const {
+    const at::Tensor distances = points_.squared_distances(centroids);
+    return options_.free.defined() ? distances * even_ : distances;
   }
 
-  /// Takes the best of the candidates [S, T] of every start.
-  void add(const at::Tensor& candidates) {
-    const std::int64_t trials = candidates.size(1);
-    const at::Tensor list = candidates.flatten();  // [S T]
-    const at::Tensor rows = points_.rows().index_select(0, list);
-    const Candidates found =
-        judged(points_.products(rows), points_.squared_norms().index_select(0, list));
-    const at::Tensor best = found.sums.view({starts_, trials}).argmin(1);  // [S]
-    const at::Tensor starts = at::arange(starts_, best.options());
-    closest_ = found.closest.view({starts_, trials, points_.size()}).index({starts, best});
-    chosen_.push_back(rows.view({starts_, trials, points_.width()}).index({starts, best}));
-    have_one_ = true;
-    revive_finished();
+  void bring_closer(const at::Tensor& distances) {
+    closest_ = closest_.defined() ? at::minimum(closest_, distances) : distances;
   }
 
-  void take_given(const at::Tensor& centroid) {
-    closest_ = judged(points_.products(centroid.unsqueeze(0)).expand({-1, starts_}),
-                      centroid.square().sum().expand({starts_}))
-                   .closest;
-    have_one_ = true;
-    revive_finished();
+  /// A new pool of rows drawn by these chances [N].
+  void draw(const at::Tensor& chances, std::int64_t size) {
+    const at::Tensor sums = chances.cumsum(0, at::kDouble);  // [N]
+    const double total = sums[-1].item<double>();
+    const at::Tensor lots = at::empty({size}, at::kDouble);
+    double* lot = lots.data_ptr<double>();
+    for (std::int64_t i = 0; i < size; ++i) lot[i] = total * stream_.uniform();
+    pool_ = at::searchsorted(sums, lots.to(sums.device()), false, /*right=*/true)
+                .clamp_max_(points_.size() - 1);
+    rows_ = points_.rows().index_select(0, pool_);
+    distances_ = distances_to(rows_);
+    drawn_by_ = at_pool(chances);
+    next_ = 0;
   }
 
-  struct Candidates {
-    at::Tensor closest;  ///< [C, N]: squared distances to the nearest centroid, were it taken
-    at::Tensor sums;     ///< [C] float64, over all rows
-  };
-
-  /// products [N, C] of all rows with the candidates, C / S for each start, and the candidates'
-  /// squared norms [C].
-  Candidates judged(const at::Tensor& products, const at::Tensor& norms) const {
-    if (products.is_cpu() && products.scalar_type() == at::kFloat)
-      return judged_fast(products, norms);
-    at::Tensor closest = products.t().contiguous();  // [C, N]
-    closest.mul_(-2).add_(norms.unsqueeze(1)).add_(points_.squared_norms()).clamp_min_(0);
-    if (options_.free.defined()) closest.mul_(weights_);
-    if (have_one_)
-      closest = at::minimum(closest, closest_.repeat_interleave(norms.size(0) / starts_, 0));
-    return {closest, closest.sum(1, false, at::kDouble)};
+  std::vector<double> at_pool(const at::Tensor& chances) const {
+    const at::Tensor some = chances.index_select(0, pool_).to(at::kCPU, at::kDouble);
+    return {some.const_data_ptr<double>(), some.const_data_ptr<double>() + some.size(0)};
   }
 
-  /// The same in one pass instead of ten: they took as long as the products.
-  Candidates judged_fast(const at::Tensor& products, const at::Tensor& norms) const {
-    constexpr std::int64_t kRows = 2048;  // summed together whatever the threads, for the same bits
-    const std::int64_t count = points_.size(), candidates = norms.size(0),
-                       trials = candidates / starts_, blocks = (count + kRows - 1) / kRows;
-    at::Tensor closest = at::empty({candidates, count}, at::kFloat);
-    at::Tensor sums = at::empty({blocks, candidates}, at::kDouble);
-    const auto product = products.accessor<float, 2>();
-    const auto norm = norms.accessor<float, 1>();
-    const auto own = points_.squared_norms().accessor<float, 1>(),
-               weight = weights_.accessor<float, 1>();
-    const auto before = closest_.accessor<float, 2>();
-    auto after = closest.accessor<float, 2>();
-    auto sum = sums.accessor<double, 2>();
-    at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t block = first; block < last; ++block) {
-        const std::int64_t begin = block * kRows, end = std::min(begin + kRows, count);
-        for (std::int64_t c = 0; c < candidates; ++c) {
-          double total = 0;
-          for (std::int64_t i = begin; i < end; ++i) {
-            float distance = std::max(norm[c] + own[i] - 2 * product[i][c], 0.0F) * weight[i];
-            if (have_one_) distance = std::min(distance, before[c / trials][i]);
-            after[c][i] = distance;
-            total += distance;
-          }
-          sum[block][c] = total;
-        }
+  /// Takes the best of so many rows.
+  void step(std::int64_t trials, std::int64_t steps_left) {
+    // Where every row coincides with a centroid, any row is as good as another.
+    const bool finished = !closest_.defined() || closest_.max().item<double>() <= 0;
+    const at::Tensor& chances = finished ? even_ : closest_;
+    std::vector<double> now = pool_.defined() ? at_pool(chances) : std::vector<double>();
+    std::vector<at::Tensor> rows, distances;
+    while (std::ssize(rows) < trials) {
+      if (next_ == drawn_by_.size()) {
+        draw(chances, std::min(kPool, trials * steps_left - std::ssize(rows)));
+        now = drawn_by_;
       }
-    });
-    return {closest, sums.sum(0)};
-  }
-
-  /// Where every row coincides with a centroid, any row is as good as another.
-  void revive_finished() {
-    const at::Tensor done = closest_.amax(1) <= 0;  // [S]
-    if (done.any().item<bool>())
-      closest_ = at::where(done.unsqueeze(1), weights_.unsqueeze(0), closest_);
+      const std::size_t candidate = next_++;
+      if (stream_.uniform() * drawn_by_[candidate] >= now[candidate]) continue;
+      rows.push_back(rows_.narrow(0, static_cast<std::int64_t>(candidate), 1));
+      distances.push_back(distances_[static_cast<std::int64_t>(candidate)]);
+    }
+    const std::vector<double> sums =
+        closest_.defined() ? sums_of_minima(distances, closest_) : std::vector<double>(1);
+    const auto best = static_cast<std::size_t>(std::ranges::min_element(sums) - sums.begin());
+    chosen_.push_back(rows[best]);
+    bring_closer(distances[best]);
   }
 
   const Points& points_;
   const SeedingOptions& options_;
-  std::int64_t starts_;
-  std::vector<RandomStream> streams_;
-  at::Tensor weights_;  ///< [N]: 1 for rows that count
-  at::Tensor closest_;  ///< [S, N]: squared distance to the nearest centroid
-  bool have_one_ = false;
-  std::vector<at::Tensor> chosen_;  ///< [S, D] each
+  RandomStream stream_;
+  at::Tensor even_;     ///< [N]: 1 for rows that count, 0 for others
+  at::Tensor closest_;  ///< [N]: squared distance to the nearest centroid; undefined: there is none
+  at::Tensor pool_;     ///< [P]: numbers of the rows drawn last
+  at::Tensor rows_;     ///< [P, D]
+  at::Tensor distances_;            ///< [P, N]: of all rows to these
+  std::vector<double> drawn_by_;    ///< [P]: chances by which they were drawn
+  std::size_t next_ = 0;            ///< the first of them that has not been used
+  std::vector<at::Tensor> chosen_;  ///< [1, D] each, or [G, D] given
 };
 
 }  // namespace
@@ -169,11 +157,7 @@ void check_interrupt(const InterruptGuard* interrupt) {
     throw InterruptedError("interrupted: the clustering was not finished");
 }
 
-std::int64_t starts_together(std::int64_t k) {
-  return std::max<std::int64_t>(1, kColumns / trials_for(k));
-}
-
-std::vector<at::Tensor> kmeans_plus_plus(const Points& points, const SeedingOptions& options) {
+at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options) {
   return Seeding(points, options).run();
 }
 

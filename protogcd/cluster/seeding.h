@@ -15,8 +15,7 @@ namespace protogcd {
 
 struct SeedingOptions {
   std::int64_t k = 1;
-  std::int64_t starts = 1;
-  std::int64_t first_start = 0;  ///< the number of the first of them
+  std::int64_t start = 0;  ///< its number: each draws other rows
   std::uint64_t seed = 0;
   at::Tensor given =
       {};  ///< [G, D], mean removed: the first centroids of every start; may be undefined
@@ -27,12 +26,7 @@ struct SeedingOptions {
 /// InterruptedError if the user has asked to stop; asked between two steps.
 void check_interrupt(const InterruptGuard* interrupt);
 
-/// How many starts are best made together: a step of all of them is one product with the rows,
-/// which costs little more than that of one.
-std::int64_t starts_together(std::int64_t k);
-
-/// One [K, D] for each start, mean removed. What start s draws depends on the seed and s alone.
-/// InterruptedError where the user asks to stop.
-std::vector<at::Tensor> kmeans_plus_plus(const Points& points, const SeedingOptions& options);
+/// Centroids [K, D], mean removed. InterruptedError where the user asks to stop.
+at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options);
 
 }  // namespace protogcd

@@ -50,13 +50,11 @@ Clustering semi_supervised_kmeans(const Points& points, const at::Tensor& labels
   const at::Tensor means =
       class_means(points, labelled, labels.index_select(0, labelled), old_classes);
   const at::Tensor fixed = labels.clamp_min(-1).to(points.rows().device()).contiguous();
+  KMeansOptions some = options;
+  if (options.k == old_classes) some.starts = 1;  // nothing is drawn
   return best_start(points,
-                    {.k = options.k,
-                     .starts = options.k > old_classes ? options.starts : 1,
-                     .seed = options.seed,
-                     .given = means,
-                     .free = fixed < 0},
-                    fixed, options);
+                    {.k = options.k, .seed = options.seed, .given = means, .free = fixed < 0},
+                    fixed, some);
 }
 
 }  // namespace protogcd

@@ -29,7 +29,8 @@ class TensorAssignment : public Assignment {
       const at::Tensor mine = own.unsqueeze(1);  // [B, 1]
       const at::Tensor distances = points_.squared_norms().narrow(0, begin, scores.size(0)) -
                                    2 * scores.gather(1, mine).squeeze(1);
-      const at::Tensor less = distances.clamp_min(0) / sizes.index_select(0, own);
+      const at::Tensor fellows = sizes.index_select(0, own);  // [B], itself among them
+      const at::Tensor less = at::where(fellows > 1, distances.clamp_min(0) / fellows, 0);
       return scores.scatter_add_(1, mine, -less.unsqueeze(1));
     });
   }
