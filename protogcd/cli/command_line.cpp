@@ -268,7 +268,10 @@ constexpr const char* kLowerMemory =
 
 /// In libtorch's words; nullptr where it is another error.
 const char* device_out_of_memory(std::string_view what) {
-  if (what.find("CUDA out of memory") != what.npos) return "GPU";
+  for (const char* text :
+       {"CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED"}) {
+    if (what.find(text) != what.npos) return "GPU";
+  }
   return what.find("can't allocate memory") != what.npos ? "CPU" : nullptr;
 }
 

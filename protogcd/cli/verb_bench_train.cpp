@@ -161,7 +161,6 @@ Benchmark::Benchmark(const Options& options, Session& session)
                static_cast<std::size_t>(options.batch)),
       captured_(placement_.device),
       fresh_captured_(placement_.device) {
-  if (placement_.device.is_cuda() && placement_.frozen == at::kBFloat16) allow_tf32();
   const auto on_device = at::device(placement_.device);
   const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
   batch_ = {.labels = at::arange(batch, on_device.dtype(at::kLong)) % shape_.classes,
@@ -233,7 +232,7 @@ void Benchmark::add_fresh_step() {
   std::iota(list.begin(), list.end(), 0);
   for (const std::uint32_t source : list) cache.offer(source, image);
   windows_ = ImageWindows::make(cache, list, view.crop, {}, placement_.frozen, placement_.device,
-                                free_memory(placement_.device) / 3);
+                                {.on_gpu = free_memory(placement_.device) / 3});
   if (!windows_) return;
   fresh_trunk_.emplace(vit_, placement_.frozen, placement_.device);
   fresh_views_ =
@@ -326,6 +325,8 @@ void Benchmark::add_python_step() {
 }
 
 void Benchmark::run() {
+  // As training does it; the roof is a product in the same numbers.
+  const Tf32Products tf32(placement_.device.is_cuda() && placement_.frozen == at::kBFloat16);
   const std::int64_t side = placement_.device.is_cuda() ? 8192 : 2048;
   const auto roof_of = [&](at::ScalarType type) {
     const auto options = at::device(placement_.device).dtype(type);
@@ -381,6 +382,11 @@ std::vector<std::vector<std::string>> Benchmark::rows() const {
 
 void bench_train(const Options& options, Session& session) {
   if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "--csv");
+  if (options.batch > options.images) {
+    throw UsageError(fmt::format("--batch: {} images a step are more than the {} of the bank",
+                                 options.batch, options.images),
+                     "give more --images");
+  }
   set_compute_threads(session.context.threads);
   Benchmark benchmark(options, session);
   benchmark.run();

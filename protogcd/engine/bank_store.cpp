@@ -19,6 +19,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
+#include "protogcd/engine/pinned_memory.h"
 
 namespace protogcd {
 namespace {
@@ -40,12 +41,12 @@ class MemoryBank : public BankStore {
         keys_(static_cast<std::size_t>(l.views)),
         has_(static_cast<std::size_t>(l.views)) {
     try {
-      const auto options = at::TensorOptions().device(device).pinned_memory(pinned);
-      tokens_ = at::empty({l.views, l.images, l.tokens, l.width}, options.dtype(l.type));
-      if (l.with_class_token) {
-        class_tokens_ = at::empty({l.views, l.images, l.width}, options.dtype(l.class_type()));
-      }
-    } catch (const c10::Error&) {
+      const auto make = [&](at::IntArrayRef sizes, at::ScalarType type) {
+        return pinned ? make_pinned(sizes, type) : at::empty(sizes, at::device(device).dtype(type));
+      };
+      tokens_ = make({l.views, l.images, l.tokens, l.width}, l.type);
+      if (l.with_class_token) class_tokens_ = make({l.views, l.images, l.width}, l.class_type());
+    } catch (const std::exception&) {
       throw DeviceError(
           fmt::format("the token bank needs {}, which is not to be had", human_bytes(l.bytes())),
           "choose fewer views with --bank-views or --bank-max, or --bank-home file");

@@ -49,8 +49,12 @@ bool BankViews::gpu_gathers() const {
          l.token_row_bytes() % kWord == 0 && l.class_row_bytes() % kWord == 0;
 }
 
+bool BankViews::stays_in_bank() const {
+  return bank_->layout().with_class_token && bank_->all_tokens().is_cuda();
+}
+
 void BankViews::make_buffers() {
-  if (tokens_.defined()) return;
+  if (tokens_.defined() || rows_.defined()) return;
   const BankLayout& l = bank_->layout();
   const auto rows = static_cast<std::int64_t>(images_.size());
   const auto make = [&](at::Device device) {
@@ -61,6 +65,7 @@ void BankViews::make_buffers() {
   };
   std::tie(tokens_, class_tokens_) = make(device_);
   if (gpu_gathers()) {
+    if (stays_in_bank()) tokens_ = at::Tensor();
     rows_ = at::empty({rows}, at::device(device_).dtype(at::kLong));
     return;
   }
@@ -154,19 +159,18 @@ void BankViews::advance() {
 
 TrunkTokens BankViews::tokens() {
   const at::NoGradGuard no_grad;
-  if (rows_.defined()) {
-    const at::Tensor all = bank_->all_tokens();
 #ifdef PROTOGCD_WITH_CUDA
+  if (rows_.defined()) {
     const BankLayout& l = bank_->layout();
-    if (class_tokens_.defined())
+    const at::Tensor all = bank_->all_tokens();
+    if (class_tokens_.defined()) {
       gather_rows_on_cuda(bank_->all_class_tokens().const_data_ptr(), l.class_row_bytes(), rows_,
                           class_tokens_);
-    if (!all.is_cuda() || !class_tokens_.defined())
-      gather_rows_on_cuda(all.const_data_ptr(), l.token_row_bytes(), rows_, tokens_);
-#endif
-    if (all.is_cuda() && class_tokens_.defined())
-      return {all.view({-1, tokens_.size(1), tokens_.size(2)}), class_tokens_, {}, rows_};
+    }
+    if (stays_in_bank()) return {all.view({-1, l.tokens, l.width}), class_tokens_, {}, rows_};
+    gather_rows_on_cuda(all.const_data_ptr(), l.token_row_bytes(), rows_, tokens_);
   }
+#endif
   if (class_tokens_.defined()) return {tokens_, class_tokens_, {}};
   return {{}, {}, tokens_};
 }

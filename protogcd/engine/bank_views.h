@@ -34,6 +34,8 @@ class BankViews : public ViewSource {
  private:
   /// The GPU takes rows by itself: from its own memory, or from the host's pinned memory.
   bool gpu_gathers() const;
+  /// The tail reads the tokens where they lie; nothing but CLS tokens is gathered.
+  bool stays_in_bank() const;
   void make_buffers();
   void draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const;
   void gather_on_cpu(std::size_t step);

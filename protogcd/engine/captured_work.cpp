@@ -3,6 +3,7 @@
 #ifdef PROTOGCD_WITH_CUDA
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/Event.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #endif
@@ -26,6 +27,23 @@ CapturedWork::CapturedWork(c10::Device device) : device_(device) {
   if (device.is_cuda()) graph_ = std::make_unique<Graph>(device);
 }
 
+void CapturedWork::record(const std::function<void()>& work) {
+  // The graph has memory of its own: what the plain runs needed is given back first.
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  // Other threads may go on allocating while this one records.
+  graph_->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+  try {
+    work();
+  } catch (...) {
+    try {
+      graph_->graph.capture_end();
+    } catch (const std::exception&) {  // the first error is the one to be told
+    }
+    throw;
+  }
+  graph_->graph.capture_end();
+}
+
 void CapturedWork::run(const std::function<void()>& work) {
   if (!graph_) return work();
   const c10::cuda::CUDAGuard on_device(device_);
@@ -40,10 +58,7 @@ void CapturedWork::run(const std::function<void()>& work) {
     {
       const c10::cuda::CUDAStreamGuard guard(graph_->stream);
       if (graph_->runs == Graph::kPlainRuns) {
-        // Other threads may go on allocating while this one records.
-        graph_->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-        work();
-        graph_->graph.capture_end();
+        record(work);
       } else {
         work();
       }

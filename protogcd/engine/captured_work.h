@@ -26,6 +26,8 @@ class CapturedWork {
  private:
   struct Graph;
 
+  void record(const std::function<void()>& work);
+
   c10::Device device_;
   std::unique_ptr<Graph> graph_;
 };

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "protogcd/engine/placement.h"
+#include "protogcd/engine/pinned_memory.h"
 #ifdef PROTOGCD_WITH_CUDA
 #include "protogcd/engine/cuda_kernels.h"
 #endif
@@ -17,7 +17,7 @@ std::unique_ptr<ImageWindows> ImageWindows::make(const ImageCache& cache,
                                                  std::span<const std::uint32_t> list, int crop,
                                                  const Normalization& normalization,
                                                  at::ScalarType type, at::Device device,
-                                                 std::uint64_t room) {
+                                                 const WindowRoom& room) {
   if (!device.is_cuda() || (type != at::kBFloat16 && type != at::kFloat)) return nullptr;
   std::unique_ptr<ImageWindows> windows(new ImageWindows);
   std::int64_t bytes = 0;
@@ -31,15 +31,18 @@ std::unique_ptr<ImageWindows> ImageWindows::make(const ImageCache& cache,
   windows->normalization_ = normalization;
   windows->type_ = type;
   windows->device_ = device;
-  const bool fits = static_cast<std::uint64_t>(bytes) <= room;
-  if (!fits && static_cast<std::uint64_t>(bytes) > free_memory(at::kCPU) / 3) return nullptr;
-  const auto on_host = at::TensorOptions(at::kByte).pinned_memory(!fits);
-  windows->pixels_ =
-      fits ? at::empty({bytes}, at::device(device).dtype(at::kByte)) : at::empty({bytes}, on_host);
+  const bool fits = static_cast<std::uint64_t>(bytes) <= room.on_gpu;
+  if (!fits && static_cast<std::uint64_t>(bytes) > room.on_host) return nullptr;
+  try {
+    windows->pixels_ = fits ? at::empty({bytes}, at::device(device).dtype(at::kByte))
+                            : make_pinned({bytes}, at::kByte);
+  } catch (const std::exception&) {  // views are then cut on the CPU
+    return nullptr;
+  }
 
   // To the GPU in pieces, so that the host never holds all images twice.
   constexpr std::int64_t kPiece = std::int64_t{256} << 20;
-  at::Tensor piece = fits ? at::empty({std::min(bytes, kPiece)}, on_host) : windows->pixels_;
+  at::Tensor piece = fits ? at::empty({std::min(bytes, kPiece)}, at::kByte) : windows->pixels_;
   std::int64_t first = 0, filled = 0;
   const auto flush = [&] {
     if (fits) windows->pixels_.narrow(0, first, filled).copy_(piece.narrow(0, 0, filled));

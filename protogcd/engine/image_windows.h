@@ -21,15 +21,20 @@ struct WindowRequest {
   RandomKey draw;
 };
 
+/// Bytes that images may take.
+struct WindowRoom {
+  std::uint64_t on_gpu = 0, on_host = 0;
+};
+
 class ImageWindows {
  public:
-  /// Copies the images of the list: to the GPU's memory where they take at most `room` bytes, else
-  /// to pinned memory of the host. nullptr where there is room in neither, where the cache lacks
-  /// one of them, or without a GPU. Windows are `crop` wide, in numbers of `type`.
+  /// Copies the images of the list: to the GPU's memory if there is room, else to pinned memory of
+  /// the host. nullptr where there is room in neither, where the cache lacks one of them, or
+  /// without a GPU. Windows are `crop` wide, in numbers of `type`.
   static std::unique_ptr<ImageWindows> make(const ImageCache& cache,
                                             std::span<const std::uint32_t> list, int crop,
                                             const Normalization& normalization, at::ScalarType type,
-                                            at::Device device, std::uint64_t room);
+                                            at::Device device, const WindowRoom& room);
 
   /// The views that ImageLoader would draw, as a table for `cut`: [M, 2] on the GPU.
   at::Tensor places_of(std::span<const WindowRequest> requests) const;

@@ -16,7 +16,6 @@ constexpr int kHeadRows = 16;              // of a tensor core's tile: heads, th
 constexpr int kTile = 8, kSlab = 64;       // tokens of a score tile, channels of a sum's slab
 constexpr int kQueryPad = 32;              // bfloat16 numbers: two rows then lie in different banks
 constexpr int kWeightPad = 8;
-constexpr std::size_t kMostShared = 200 * 1024;
 
 int padded(int tokens) {
   return (tokens + kHeadRows - 1) / kHeadRows * kHeadRows;
@@ -175,6 +174,13 @@ __global__ void __launch_bounds__(kMostWarps* kLanes, 2)
   }
 }
 
+/// Bytes that a block of threads can share.
+std::size_t most_shared(at::Device device) {
+  int bytes = 0;
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index()));
+  return static_cast<std::size_t>(bytes);
+}
+
 template <bool kBackward>
 at::Tensor run_pool(const at::Tensor& queries, const PooledRows& rows, at::Tensor& shares) {
   const c10::cuda::CUDAGuard guard(queries.device());
@@ -203,7 +209,7 @@ at::Tensor run_pool(const at::Tensor& queries, const PooledRows& rows, at::Tenso
 bool can_pool_on_cuda(const at::Tensor& queries, const PooledRows& rows) {
   return queries.is_cuda() && queries.scalar_type() == at::kFloat && rows.tokens.scalar_type() == at::kBFloat16 &&
          rows.tokens.is_cuda() && rows.tokens.is_contiguous() && queries.size(1) <= kHeadRows && queries.size(2) % kSlab == 0 &&
-         shared_bytes(static_cast<int>(rows.tokens.size(1)), static_cast<int>(queries.size(2))) <= kMostShared;
+         shared_bytes(static_cast<int>(rows.tokens.size(1)), static_cast<int>(queries.size(2))) <= most_shared(queries.device());
 }
 
 std::pair<at::Tensor, at::Tensor> pool_on_cuda(const at::Tensor& queries, const PooledRows& rows) {

@@ -2,7 +2,7 @@
 // training costs no pass through the trunk. docs/token-bank.md has sizes and figures.
 //
 //   const BankPlan plan = plan_bank(options, layout, device);
-//   TokenBank bank(plan, sources, images, trunk, loader, identity, context);
+//   TokenBank bank(plan, sources, images, trunk, loader, windows, identity, context);
 //   bank.prepare(epoch);   // computes what is missing, which is all of it only once
 #pragma once
 
@@ -64,6 +64,8 @@ class TokenBank {
   /// Computes what is missing for this epoch; the first call says size and time beforehand. Asked
   /// to stop, it throws InterruptedError; a bank in files keeps what is done.
   void prepare(std::uint32_t epoch);
+  /// No view is computed any more, so that the images may go.
+  void forget_windows() { windows_ = nullptr; }
   /// After the first `prepare`.
   const BankStore& store() const { return *store_; }
 
@@ -75,7 +77,7 @@ class TokenBank {
 
   void open();
   std::vector<Group> missing(std::uint32_t epoch) const;
-  void say_plan(std::uint64_t missing_blocks) const;
+  void say_plan(std::uint64_t missing_views) const;
   void compute(const Group& group, class Progress& progress);
   void compute_on_gpu(const Group& group, class Progress& progress);
   void stop_if_asked();

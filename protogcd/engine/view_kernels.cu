@@ -66,11 +66,11 @@ __device__ void store(__nv_bfloat16* to, float value) {
   *to = __float2bfloat16_rn(value);
 }
 
-/// Rows of 16-byte words: some blocks a row.
+/// Rows of 16-byte words: some blocks a row. (Rows lie along x, where a grid may be long.)
 __global__ void gather_kernel(const uint4* from, const std::int64_t* rows, uint4* to, std::int64_t words) {
-  const uint4* row = from + rows[blockIdx.y] * words;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x)
-    to[blockIdx.y * words + i] = row[i];
+  const std::int64_t row = blockIdx.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x; i < words; i += gridDim.y * blockDim.x)
+    to[row * words + i] = from[rows[row] * words + i];
 }
 
 struct Channels {
@@ -80,8 +80,8 @@ struct Channels {
 /// A block a row of a window: the numbers of Normalizer.
 template <class T>
 __global__ void window_kernel(const std::uint8_t* pixels, const std::int64_t* windows, Channels channels, T* out, int side) {
-  const int y = blockIdx.x;
-  const std::int64_t window = blockIdx.y, stride = windows[2 * window + 1];
+  const int y = blockIdx.y;
+  const std::int64_t window = blockIdx.x, stride = windows[2 * window + 1];
   const bool flip = stride < 0;
   const std::uint8_t* line = pixels + windows[2 * window] + y * (flip ? -stride : stride);
   T* to = out + (window * 3 * side + y) * side;
@@ -119,7 +119,7 @@ void borrow_on_cuda(TrunkTokens& tokens, const at::Tensor& other, const at::Tens
 
 void gather_rows_on_cuda(const void* from, std::uint64_t row_bytes, const at::Tensor& rows, at::Tensor& out) {
   const c10::cuda::CUDAGuard guard(out.device());
-  gather_kernel<<<dim3(16, static_cast<unsigned>(rows.size(0))), 256, 0, c10::cuda::getCurrentCUDAStream()>>>(
+  gather_kernel<<<dim3(static_cast<unsigned>(rows.size(0)), 16), 256, 0, c10::cuda::getCurrentCUDAStream()>>>(
       static_cast<const uint4*>(from), rows.const_data_ptr<std::int64_t>(), static_cast<uint4*>(out.data_ptr()),
       static_cast<std::int64_t>(row_bytes / sizeof(uint4)));
   C10_CUDA_KERNEL_LAUNCH_CHECK();
@@ -133,7 +133,7 @@ void cut_windows(const std::uint8_t* pixels, const at::Tensor& windows, const No
     channels.deviation[c] = normalization.deviation[static_cast<std::size_t>(c)];
   }
   const int side = static_cast<int>(out.size(3));
-  const dim3 blocks(static_cast<unsigned>(side), static_cast<unsigned>(out.size(0)));
+  const dim3 blocks(static_cast<unsigned>(out.size(0)), static_cast<unsigned>(side));
   const auto stream = c10::cuda::getCurrentCUDAStream();
   const auto* places = windows.const_data_ptr<std::int64_t>();
   if (out.scalar_type() == at::kBFloat16) {

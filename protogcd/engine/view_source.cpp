@@ -124,11 +124,12 @@ FreshViews::FreshViews(std::unique_ptr<PixelSource> pixels, const Sampler& sampl
   copied_.emplace(device.type());
 }
 
-TrunkTokens FreshViews::computed() {
-  return run_in_batches(trunk_, pixels_->next(), trunk_batch_);
-}
-
 void FreshViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
+  if (stream_) {  // what made weights and images ready was on another stream
+    c10::Event ready(device_.type());
+    ready.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+    ready.block(*stream_);
+  }
   std::optional<c10::StreamGuard> guard;
   if (stream_) guard.emplace(*stream_);
   pixels_->start_epoch(epoch, first_step);
@@ -139,11 +140,12 @@ void FreshViews::start_epoch(std::uint32_t epoch, std::size_t first_step) {
 /// The tokens of the next step, on the trunk's own stream.
 void FreshViews::compute_ahead() {
   const c10::StreamGuard guard(*stream_);
+  const at::Tensor pixels = pixels_->next();  // the host may wait here for images to be read
   clock_.begin(*stream_);
   if (current_.normalised.defined() || current_.raw.defined())
     copied_->block(*stream_);  // the memory of the tokens before may be used again
   ahead_ = {};
-  ahead_ = computed();
+  ahead_ = run_in_batches(trunk_, pixels, trunk_batch_);
   made_->record(*stream_);
   clock_.end(*stream_);
   --left_;
@@ -152,7 +154,7 @@ void FreshViews::compute_ahead() {
 void FreshViews::advance() {
   if (!stream_) {
     current_ = {};
-    current_ = computed();
+    current_ = run_in_batches(trunk_, pixels_->next(), trunk_batch_);
     return;
   }
   const bool has_ahead = ahead_.normalised.defined() || ahead_.raw.defined();

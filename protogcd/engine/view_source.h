@@ -70,7 +70,6 @@ class FreshViews : public ViewSource {
   DeviceClock* clock() override { return stream_ ? &clock_ : nullptr; }
 
  private:
-  TrunkTokens computed();
   void compute_ahead();
 
   std::unique_ptr<PixelSource> pixels_;

@@ -28,8 +28,6 @@ StepRunner::StepRunner(TrainStep& step, const TrainingMaterial& material, const 
       captured_(material.placement().device),
       clock_(material.placement().device) {
   const Placement& placement = material.placement();
-  // A float32 or float64 trunk was asked for by somebody who wants exact numbers.
-  if (placement.frozen == at::kBFloat16 && placement.device.is_cuda()) allow_tf32();
   const auto on_device = at::device(placement.device);
   now_ = {.rate = at::zeros({}, on_device.dtype(placement.trained)),
           .hard_count = at::zeros({}, on_device.dtype(at::kLong))};
@@ -54,8 +52,8 @@ void StepRunner::run() {
   const at::Device device = material_.placement().device;
   std::optional<c10::Stream> stream;
   if (device.is_cuda()) stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-  if (stream) clock_.begin(*stream);
   views_->advance();
+  if (stream) clock_.begin(*stream);
   for (at::Tensor StepBatch::*member :
        {&StepBatch::labels, &StepBatch::labelled, &StepBatch::hard}) {
     if ((of_epoch_.*member).defined()) (of_step_.*member).copy_((of_epoch_.*member)[next_]);
@@ -66,6 +64,9 @@ void StepRunner::run() {
 }
 
 void StepRunner::work() {
+  // A float32 or float64 trunk was asked for by somebody who wants exact numbers.
+  const Placement& placement = material_.placement();
+  const Tf32Products tf32(placement.frozen == at::kBFloat16 && placement.device.is_cuda());
   const LossTerms terms = step_.run(views_->tokens(), of_step_, now_);
   sums_ += step_values(terms, static_cast<std::int64_t>(material_.set().dataset().old_classes));
 }

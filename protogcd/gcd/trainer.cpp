@@ -194,7 +194,8 @@ class Trainer {
   void finish_epoch(Progress& progress, Clock::time_point start, std::int64_t steps);
   void save_checkpoint();
   void evaluate_all();
-  void calibrate_outliers_and_predict();
+  at::Tensor calibrate_outliers_and_predict();
+  void write_report_files(const at::Tensor& features);
   void write_features(const at::Tensor& after);
   Evaluation evaluate_on(SampleSet set);
   void write_scalars(const nlohmann::json& line);
@@ -357,8 +358,9 @@ Evaluation Trainer::evaluate_on(SampleSet set) {
 
 /// The threshold comes from the unlabelled images: they are of old and new classes, and none of
 /// them told its class.
-void Trainer::calibrate_outliers_and_predict() {
-  if (set_.count(SampleSet::kUnlabelled) == 0) return;
+/// Returns the features of the unlabelled images, if there are any.
+at::Tensor Trainer::calibrate_outliers_and_predict() {
+  if (set_.count(SampleSet::kUnlabelled) == 0) return {};
   const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
                                           "the unlabelled images", context_);
   model_.set_outliers(
@@ -366,10 +368,19 @@ void Trainer::calibrate_outliers_and_predict() {
   predictions_ = {};
   predictions_.add(outputs.cosines, model_.info());
   predictions_.finish();
-  write_features(outputs.features);
-  if (options_.attention) {
+  return outputs.features;
+}
+
+/// Extras, after everything that the run is for: attention that cannot be had is no failure.
+void Trainer::write_report_files(const at::Tensor& features) {
+  if (!features.defined()) return;
+  write_features(features);
+  if (!options_.attention) return;
+  try {
     write_attention(folder_.attention(), backbone_, model_, set_,
                     attention_examples(predictions_, model_.info()), context_.threads);
+  } catch (const std::exception& error) {
+    context_.log.warning(fmt::format("no attention maps for the report: {}", error.what()));
   }
 }
 
@@ -431,7 +442,7 @@ TrainSummary Trainer::run() {
                                   human_seconds(gpu_times_.all)));
   }
   if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
-  calibrate_outliers_and_predict();
+  const at::Tensor features = calibrate_outliers_and_predict();
 
   TrainSummary summary{
       .k = info_.k(),
@@ -454,6 +465,7 @@ TrainSummary Trainer::run() {
   }
   writer.commit();
   model_.save(folder_.model());
+  write_report_files(features);
   summary.seconds = seconds_since(start);
   return summary;
 }

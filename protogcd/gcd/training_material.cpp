@@ -33,7 +33,7 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
   loader_.cache = &set_.cache();
   const std::uint64_t bank_bytes =
       bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
-  if (placement_.device.is_cuda()) make_windows(bank_bytes);
+  if (placement_.device.is_cuda()) make_windows();
   const std::uint64_t free = placement_.device.is_cuda() ? free_memory(placement_.device) : 0;
   const std::uint64_t tokens_bytes =
       placement_.device.is_cuda() ? (free - std::min(free, bank_bytes)) / 3 : cache_bytes_ / 2;
@@ -70,11 +70,16 @@ std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) c
   return plan_bank(bank, layout, placement_.device);
 }
 
-void TrainingMaterial::make_windows(std::uint64_t bank_bytes) {
-  const std::uint64_t free = free_memory(placement_.device);
+void TrainingMaterial::make_windows() {
+  const auto third_of = [&](at::Device device, bool has_bank) {
+    const std::uint64_t free = free_memory(device);
+    return (free - std::min(free, has_bank ? bank_plan_->layout.bytes() : 0)) / 3;
+  };
+  const WindowRoom room{
+      .on_gpu = third_of(placement_.device, bank_plan_ && bank_plan_->home == BankHome::kDevice),
+      .on_host = third_of(at::kCPU, bank_plan_ && bank_plan_->home == BankHome::kHost)};
   windows_ = ImageWindows::make(set_.cache(), sources_of(set_.train()), loader_.view.crop,
-                                loader_.normalization, placement_.frozen, placement_.device,
-                                (free - std::min(free, bank_bytes)) / 3);
+                                loader_.normalization, placement_.frozen, placement_.device, room);
 }
 
 /// The tokens are computed when the first epoch begins: stopped before, the run can go on.
@@ -100,7 +105,11 @@ bool TrainingMaterial::is_shareable() const {
 }
 
 void TrainingMaterial::prepare_bank(std::int64_t epoch) {
-  if (bank_) bank_->prepare(static_cast<std::uint32_t>(epoch));
+  if (!bank_) return;
+  bank_->prepare(static_cast<std::uint32_t>(epoch));
+  if (bank_plan_->refresh > 0) return;
+  bank_->forget_windows();
+  windows_.reset();
 }
 
 Sampler TrainingMaterial::make_sampler(std::uint64_t seed) const {

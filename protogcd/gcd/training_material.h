@@ -65,7 +65,7 @@ class TrainingMaterial {
  private:
   std::uint64_t cache_bytes() const;
   std::optional<BankPlan> plan_of_bank(const std::filesystem::path& folder) const;
-  void make_windows(std::uint64_t bank_bytes);
+  void make_windows();
   void make_bank();
 
   const Backbone& backbone_;

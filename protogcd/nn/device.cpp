@@ -50,8 +50,12 @@ void set_compute_threads(std::size_t threads) {
   at::set_num_threads(static_cast<int>(threads));
 }
 
-void allow_tf32() {
-  at::globalContext().setAllowTF32CuBLAS(true);
+Tf32Products::Tf32Products(bool wanted) : before_(at::globalContext().allowTF32CuBLAS()) {
+  if (wanted) at::globalContext().setAllowTF32CuBLAS(true);
+}
+
+Tf32Products::~Tf32Products() {
+  at::globalContext().setAllowTF32CuBLAS(before_);
 }
 
 std::string torch_version() {

@@ -22,9 +22,18 @@ ComputeDevice resolve_device(const std::string& choice);
 /// How many CPU threads libtorch computes with.
 void set_compute_threads(std::size_t threads);
 
-/// Matrix products of float32 numbers on CUDA may round their operands to TF32 (10 bits), as the
-/// published runs did: several times faster.
-void allow_tf32();
+/// While it lives, matrix products of float32 numbers on CUDA round their operands to TF32 (10
+/// bits), if it is `wanted`: several times faster, and what the published runs did.
+class Tf32Products {
+ public:
+  explicit Tf32Products(bool wanted);
+  ~Tf32Products();
+  Tf32Products(const Tf32Products&) = delete;
+  Tf32Products& operator=(const Tf32Products&) = delete;
+
+ private:
+  bool before_;
+};
 
 std::string torch_version();
 std::string cpu_capability();  ///< the vector instructions libtorch uses, e.g. "AVX512"

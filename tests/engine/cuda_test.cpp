@@ -139,11 +139,11 @@ TEST_F(CudaWindows, AreTheNumbersOfTheNormalizer) {
     normalizer.apply(image, view.box, view.flip, {expected.data_ptr<float>() + i * kSize, kSize});
   }
   EXPECT_TRUE(any_flip);
-  for (const std::uint64_t room : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
+  for (const WindowRoom& room : {WindowRoom{.on_gpu = 1 << 30}, WindowRoom{.on_host = 1 << 30}}) {
     const auto exact =
         ImageWindows::make(cache, list, kCrop, normalization, at::kFloat, gpu_, room);
     ASSERT_NE(exact, nullptr);
-    EXPECT_EQ(exact->is_on_gpu(), room > 0);
+    EXPECT_EQ(exact->is_on_gpu(), room.on_gpu > 0);
     EXPECT_TRUE(at::equal(exact->cut(exact->places_of(requests)).cpu(), expected));
     const auto rounded =
         ImageWindows::make(cache, list, kCrop, normalization, at::kBFloat16, gpu_, room);
@@ -151,8 +151,11 @@ TEST_F(CudaWindows, AreTheNumbersOfTheNormalizer) {
         at::equal(rounded->cut(rounded->places_of(requests)).cpu(), expected.to(at::kBFloat16)));
   }
   const std::vector<std::uint32_t> absent = {2, 1};
-  EXPECT_EQ(ImageWindows::make(cache, absent, kCrop, normalization, at::kFloat, gpu_, 1 << 30),
+  EXPECT_EQ(ImageWindows::make(cache, absent, kCrop, normalization, at::kFloat, gpu_,
+                               {.on_gpu = 1 << 30}),
             nullptr);
+  EXPECT_EQ(ImageWindows::make(cache, list, kCrop, normalization, at::kFloat, gpu_, {}), nullptr)
+      << "no room";
 }
 
 TEST_F(CudaCapture, RepeatsTheWorkWithoutAskingForIt) {

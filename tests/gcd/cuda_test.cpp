@@ -146,17 +146,26 @@ TEST_F(CudaTraining, ARecordedStepIsThePlainOne) {
 
 TEST_F(CudaTraining, ARunGivesTheCpusPredictions) {
   const TinyRun tiny;
-  for (const char* views : {"bank", "fresh"}) {
-    const std::string name = views;
-    json_of(run_protogcd(tiny.train(name + "-cpu", {"--dtype", "float64", "--views", views})));
-    json_of(run_protogcd(
-        tiny.train(name + "-gpu", {"--dtype", "float64", "--views", views, "--device", "cuda"})));
+  const std::vector<std::vector<std::string>> kinds = {
+      {"--views", "bank"},
+      {"--views", "fresh"},
+      {"--views", "bank", "--bank-refresh", "1"},
+      {"--views", "bank", "--grad-from-block", "1"},
+      {"--views", "fresh", "--preset", "paper"}};
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    SCOPED_TRACE(kind);
+    const std::string name = std::to_string(kind);
+    std::vector<std::string> flags = kinds[kind];
+    flags.insert(flags.end(), {"--dtype", "float64"});
+    json_of(run_protogcd(tiny.train(name + "-cpu", flags)));
+    flags.insert(flags.end(), {"--device", "cuda"});
+    json_of(run_protogcd(tiny.train(name + "-gpu", flags)));
     const auto cpu = tiny.metrics(name + "-cpu"), gpu = tiny.metrics(name + "-gpu");
     ASSERT_EQ(cpu.size(), gpu.size());
     for (std::size_t i = 0; i < cpu.size(); ++i) {
       EXPECT_NEAR(cpu[i].at("train").at("total").get<double>(),
                   gpu[i].at("train").at("total").get<double>(), 1e-6)
-          << views << ", epoch " << i;
+          << "epoch " << i;
       if (cpu[i].contains("unlabelled"))
         EXPECT_EQ(cpu[i].at("unlabelled").at("all"), gpu[i].at("unlabelled").at("all"));
     }

@@ -1,4 +1,5 @@
 // estimate-k, and discover without --k, through the command line.
+#include <ATen/Context.h>
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -45,6 +46,16 @@ std::vector<std::string> discover(const TinyRun& work, const std::string& name,
   command.erase(given, given + 2);
   command.insert(command.end(), more.begin(), more.end());
   return command;
+}
+
+/// Candidates record a graph each.
+TEST(EstimateK, CountsOnAGpu) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  const TinyRun work;
+  const auto json =
+      json_of(run_protogcd(estimate(work, {"--cluster-steps", "9", "--device", "cuda", "--dtype",
+                                           "bfloat16", "--views", "bank"})));
+  EXPECT_GE(json.at("k").get<int>(), 10) << json;
 }
 
 TEST(EstimateK, SaysANumberAnIntervalAndHowLongItTook) {
