@@ -67,3 +67,16 @@ function(protogcd_cuda name)
   set_target_properties(protogcd_${name} PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "80;90")
   target_compile_definitions(protogcd_${name} PRIVATE PROTOGCD_WITH_CUDA)
 endfunction()
+
+# protogcd_openmp(NAME files): at::parallel_for is a plain loop where it is compiled without OpenMP. The runtime is that of
+# libtorch, which was built by GCC.
+function(protogcd_openmp name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    return()
+  endif()
+  foreach(file ${ARGN})
+    set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -fopenmp)
+    set_source_files_properties(${file} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endforeach()
+  target_link_libraries(protogcd_${name} PUBLIC gomp)
+endfunction()

@@ -86,7 +86,9 @@ void expect_fused_is_exact(const ObjectiveOptions& options, std::int64_t classes
   }
   EXPECT_LT(deviation(fused.cosines, here.cosines.grad()), 2e-5);
   EXPECT_LT(deviation(fused.projections, here.projections.grad()), 2e-5);
-  if (classes > 1) EXPECT_LT(deviation(fused.prototypes, here.prototypes.grad()), 2e-5);
+  if (classes > 1) {
+    EXPECT_LT(deviation(fused.prototypes, here.prototypes.grad()), 2e-5);
+  }
 }
 
 TEST_F(CudaTraining, TheFusedObjectiveIsTheDefinition) {
@@ -166,8 +168,9 @@ TEST_F(CudaTraining, ARunGivesTheCpusPredictions) {
       EXPECT_NEAR(cpu[i].at("train").at("total").get<double>(),
                   gpu[i].at("train").at("total").get<double>(), 1e-6)
           << "epoch " << i;
-      if (cpu[i].contains("unlabelled"))
+      if (cpu[i].contains("unlabelled")) {
         EXPECT_EQ(cpu[i].at("unlabelled").at("all"), gpu[i].at("unlabelled").at("all"));
+      }
     }
   }
 }
