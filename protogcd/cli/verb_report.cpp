@@ -19,6 +19,20 @@ struct ReportVerbOptions {
   bool overwrite = false;
 };
 
+/// How many images were found below --images-root, and how many nowhere.
+void tell_located(const RunContents& run, const std::filesystem::path& root, Logger& log) {
+  const LocatedImages& located = run.located;
+  if (root.empty() || located.moved + located.missing == 0) return;
+  const std::string found = fmt::format("{} of {} images were found below {}", located.moved,
+                                        located.files.size(), root.string());
+  if (located.missing == 0) {
+    log.info(found);
+  } else {
+    log.warning(fmt::format("{}; {} {} missing, there and where the run saw them", found,
+                            located.missing, located.missing == 1 ? "is" : "are"));
+  }
+}
+
 void report(const ReportVerbOptions& options, Session& session) {
   if (!std::filesystem::is_directory(options.run))
     throw UsageError(fmt::format("RUN: there is no folder '{}'", options.run.string()));
@@ -34,6 +48,7 @@ void report(const ReportVerbOptions& options, Session& session) {
   Context context = session.context;
   context.interrupt = &interrupt;
   const RunContents run = read_run(options.run, options.images_root);
+  tell_located(run, options.images_root, context.log);
   const FeatureMap map = feature_map(run, context);
   nlohmann::json json;
   if (!options.exports.empty()) {

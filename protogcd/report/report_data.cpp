@@ -250,7 +250,7 @@ std::vector<std::size_t> thumbnail_order(const RunImages& images, std::size_t cl
 Sprites thumbnails_of(const RunContents& run, const Context& context) {
   const auto order = thumbnail_order(run.images, run.classes.size());
   std::vector<fs::path> files;
-  for (const std::size_t image : order) files.push_back(run.files[image]);
+  for (const std::size_t image : order) files.push_back(run.files()[image]);
   Sprites sprites = make_sprites(files, context);
   std::vector<std::int32_t> places(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) places[order[i]] = sprites.places[i];

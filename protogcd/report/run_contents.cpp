@@ -143,19 +143,6 @@ std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t im
   return result;
 }
 
-/// The file, or what stands for it below the root: the longest end of its path that exists there.
-fs::path located(const fs::path& file, const fs::path& root) {
-  std::error_code error;
-  if (root.empty() || fs::exists(file, error)) return file;
-  for (auto first = file.begin(); first != file.end(); ++first) {
-    if (first->is_absolute() || *first == "..") continue;
-    fs::path found = root;
-    for (auto part = first; part != file.end(); ++part) found /= *part;
-    if (fs::exists(found, error)) return found;
-  }
-  return file;
-}
-
 }  // namespace
 
 Json read_json_file(const fs::path& file) {
@@ -186,8 +173,10 @@ RunContents read_run(const fs::path& folder, const fs::path& images_root) {
                                    run.classes.size());
   run.attention = read_attention(folder / "attention.safetensors", run.images.path.size());
   if (run.embeddings) run.images.truth = run.embeddings->truths;
+  std::vector<fs::path> files;
   for (const std::string& path : run.images.path)
-    run.files.push_back(located((folder / path).lexically_normal(), images_root));
+    files.push_back((folder / path).lexically_normal());
+  run.located = locate_images(files, images_root);
   return run;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/report/moved_images.h"
+
 namespace protogcd {
 
 /// The unlabelled images, as predictions.csv lists them.
@@ -43,12 +45,13 @@ struct RunContents {
   std::optional<Embeddings> embeddings;
   std::optional<AttentionMaps> attention;  ///< older runs have none
 
-  std::vector<std::filesystem::path> files;  ///< where the images lie
+  LocatedImages located;  ///< where the images lie
+  const std::vector<std::filesystem::path>& files() const { return located.files; }
   bool has_truth() const;
 };
 
-/// ModelFileError or DataError names what is missing or wrong. An image that is no longer where it
-/// was is looked for below `images_root`, where one is given, under the end of its path that fits.
+/// ModelFileError or DataError names what is missing or wrong. Images that are no longer where they
+/// were are looked for below `images_root`, where one is given (moved_images.h).
 RunContents read_run(const std::filesystem::path& folder,
                      const std::filesystem::path& images_root = {});
 

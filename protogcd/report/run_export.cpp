@@ -47,7 +47,7 @@ void write_images(const RunContents& run, const FeatureMap& map, const fs::path&
     place[static_cast<std::size_t>(run.embeddings->rows[i])] = i;
   CsvWriter table(file, header);
   for (std::size_t image = 0; image < run.images.path.size(); ++image) {
-    std::vector<std::string> row = {fs::absolute(run.files[image]).lexically_normal().string()};
+    std::vector<std::string> row = {fs::absolute(run.files()[image]).lexically_normal().string()};
     const auto facts = facts_of(run, image);
     row.insert(row.end(), facts.begin(), facts.end());
     row.emplace_back("unlabelled");
@@ -121,7 +121,7 @@ void export_run(const RunContents& run, const FeatureMap& map, const fs::path& f
   write_metadata(run, folder / "metadata.tsv");
   std::vector<fs::path> files;
   for (const std::int64_t row : embeddings.rows)
-    files.push_back(run.files[static_cast<std::size_t>(row)]);
+    files.push_back(run.files()[static_cast<std::size_t>(row)]);
   const int side = sprite_side(files.size());
   write_file_atomically(folder / "sprites.jpg", square_sheet(files, side, context));
   std::string config;
