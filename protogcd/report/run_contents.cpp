@@ -145,9 +145,9 @@ std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t im
 
 }  // namespace
 
-Json read_json_file(const fs::path& file) {
+void use_json_file(const fs::path& file, const std::function<void(const Json&)>& use) {
   try {
-    return Json::parse(read_text_file(file));
+    use(Json::parse(read_text_file(file)));
   } catch (const Json::exception& error) {
     throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
   }
@@ -166,8 +166,9 @@ RunContents read_run(const fs::path& folder, const fs::path& images_root) {
   }
   RunContents run;
   run.folder = folder;
-  run.classes =
-      read_json_file(folder / "model/model.json").at("classes").get<std::vector<std::string>>();
+  use_json_file(folder / "model/model.json", [&](const Json& model) {
+    run.classes = model.at("classes").get<std::vector<std::string>>();
+  });
   run.images = read_predictions(folder / "predictions.csv", run.classes);
   run.embeddings = read_embeddings(folder / "embeddings.safetensors", run.images.path.size(),
                                    run.classes.size());

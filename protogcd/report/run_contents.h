@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -55,7 +56,9 @@ struct RunContents {
 RunContents read_run(const std::filesystem::path& folder,
                      const std::filesystem::path& images_root = {});
 
-/// A JSON file; ModelFileError where it is none.
-nlohmann::json read_json_file(const std::filesystem::path& file);
+/// Hands on what a JSON file holds. ModelFileError names the file where it is no JSON, or where
+/// `use` finds a key missing or of another type.
+void use_json_file(const std::filesystem::path& file,
+                   const std::function<void(const nlohmann::json&)>& use);
 
 }  // namespace protogcd

@@ -232,6 +232,68 @@ TEST(ReportData, WhatIsMissingOrDoesNotFitIsNamed) {
   EXPECT_THROW(data_of(folder / "other"), ModelFileError);
 }
 
+TEST(ReportData, DamagedJsonIsNamed) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const auto read = [&] { return report_data(read_run(folder / "run"), {}, quiet()); };
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    const std::string good = read_text_file(folder / "run" / name);
+    write_file_atomically(folder / "run" / name, text);
+    try {
+      read();
+      ADD_FAILURE() << "took " << name << ": " << text;
+    } catch (const ModelFileError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(name));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << name << ": " << text << ": " << error.what();
+    }
+    write_file_atomically(folder / "run" / name, good);
+  };
+  for (const char* text : {"{", "{}", "[]", "null", R"({"classes": 3})", R"({"classes": [1, 2]})"})
+    refused("model/model.json", text);
+  for (const char* text : {"{", "{}", "[]", "null"}) refused("result.json", text);
+  write_file_atomically(folder / "run/run.json", R"({"device": "cpu", "threads": "2"})");
+  EXPECT_EQ(read().at("summary").at("device"), "on 2 CPU threads");
+  for (const char* text : {"[]", R"({"device": 3})", R"({"threads": []})"})
+    refused("run.json", text);
+  using Json = nlohmann::json;
+  const Json result = Json::parse(read_text_file(folder / "run/result.json"));
+  const Json one = result.at("classes")[0];
+  for (const Json& classes :
+       {Json::array(), Json(3), Json{one}, Json{one, one, one, one, one}, Json{one, one, one, 4}}) {
+    Json damaged = result;
+    damaged["classes"] = classes;
+    refused("result.json", damaged.dump());
+  }
+  for (const auto& [pointer, value] :
+       std::initializer_list<std::pair<const char*, Json>>{{"/classes/1/name", 5},
+                                                           {"/classes/1/is_new", "no"},
+                                                           {"/classes/1/images", nullptr},
+                                                           {"/classes/1/confidence", "high"},
+                                                           {"/k", "four"},
+                                                           {"/images", 80},
+                                                           {"/images/unlabelled", Json::array()},
+                                                           {"/seconds", "long"},
+                                                           {"/estimate", 4},
+                                                           {"/estimate/k", "four"},
+                                                           {"/estimate/interval", {"low", "high"}},
+                                                           {"/estimate/curve/0/k", nullptr}}) {
+    Json damaged = result;
+    damaged[Json::json_pointer(pointer)] = value;
+    refused("result.json", damaged.dump());
+  }
+  EXPECT_NO_THROW(read());
+}
+
+TEST(ReportData, LinesOfMetricsThatAreNoneAreLeftOut) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const std::string good = read_text_file(folder / "run/metrics.jsonl");
+  write_file_atomically(folder / "run/metrics.jsonl",
+                        good + "{\"epoch\": 3, \"train\": 4}\n{\"epoch\": 3, \"tr");
+  EXPECT_EQ(data_of(folder / "run").at("epochs").size(), 3u);
+}
+
 TEST(RunContents, ImagesThatWereMovedAreFoundBelowTheirNewFolder) {
   const TemporaryFolder folder;
   write_run(folder / "run");
