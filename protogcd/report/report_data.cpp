@@ -138,7 +138,8 @@ Json epochs_of(const fs::path& file) {
   return epochs;
 }
 
-/// The number of classes that was estimated, with the score it was read from.
+/// The number of classes that was estimated, with the scores as they were measured; clusters are
+/// counted on smoothed ones, whose highest point may be another.
 Json estimate_of(const Json& result) {
   if (!result.contains("estimate")) return nullptr;
   const Json& estimate = result.at("estimate");
@@ -163,6 +164,7 @@ Json estimate_of(const Json& result) {
           {"high", has_interval ? interval[1] : k},
           {"words", fmt::format("Estimated: {} classes in all; the program is {} of it.", k,
                                 estimate.value("sure", "unsure"))},
+          {"by", estimate.value("by", "")},
           {"seconds", estimate.value("seconds", 0.0)},
           {"curve", curve}};
 }
