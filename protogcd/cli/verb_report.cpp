@@ -33,6 +33,20 @@ void tell_located(const RunContents& run, const std::filesystem::path& root, Log
   }
 }
 
+/// An error of the page does not hide that an export was written before it.
+void write_page(const RunContents& run, const FeatureMap& map, const std::filesystem::path& out,
+                const std::filesystem::path& exports, const Context& context) {
+  try {
+    write_report(run, map, out, context);
+  } catch (const Error& error) {
+    if (exports.empty()) throw;
+    throw Error(error.kind(),
+                fmt::format("{} (no page was written, but the export in {} is complete)",
+                            error.what(), exports.string()),
+                error.hint());
+  }
+}
+
 void report(const ReportVerbOptions& options, Session& session) {
   if (!std::filesystem::is_directory(options.run))
     throw UsageError(fmt::format("RUN: there is no folder '{}'", options.run.string()));
@@ -58,7 +72,7 @@ void report(const ReportVerbOptions& options, Session& session) {
       fmt::print("{}: images.csv, and for tensorboard --logdir\n", options.exports.string());
   }
   if (has_report_page() || options.exports.empty()) {
-    write_report(run, map, out, context);
+    write_page(run, map, out, options.exports, context);
     json["out"] = out.string();
     if (!session.json()) fmt::print("{}: open it in a browser\n", out.string());
   } else {

@@ -115,6 +115,9 @@ std::optional<Embeddings> read_embeddings(const fs::path& file, std::size_t imag
   return result;
 }
 
+/// The page has the views below each other in one JPEG file, whose sides may have 65,500 pixels.
+constexpr std::size_t kMostViewPixels = 65500;
+
 std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t images) {
   if (!fs::exists(file)) return std::nullopt;
   const SafetensorsFile stored(file);
@@ -134,6 +137,10 @@ std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t im
   if (!fits)
     throw ModelFileError(fmt::format("{}: does not fit to the run's predictions", file.string()));
   result.side = size(views, 1);
+  if (result.side > kMostViewPixels / n) {
+    throw ModelFileError(fmt::format("{}: {} views of {} pixels are more than one picture holds",
+                                     file.string(), n, result.side));
+  }
   result.heads = size(maps, 1);
   result.rows = size(maps, 2);
   result.columns = size(maps, 3);

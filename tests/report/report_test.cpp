@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -21,6 +22,7 @@
 #include "protogcd/report/report.h"
 #include "protogcd/report/report_data.h"
 #include "protogcd/report/run_export.h"
+#include "protogcd/report/sprites.h"
 #include "tests/support/browser.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
@@ -205,6 +207,27 @@ TEST(ReportData, AttentionThatDoesNotFitIsNamed) {
   EXPECT_THROW(data_of(folder / "run"), ModelFileError);
   write({5}, {1, 8, 8, 3}, {1, 1, 4, 4});
   EXPECT_THROW(data_of(folder / "run"), ModelFileError);
+}
+
+TEST(ReportData, MoreAttentionThanAPictureHoldsIsNamed) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  constexpr std::int64_t kMany = 8188, kSide = 8;  // 65,504 pixels: more than a JPEG file may have
+  const std::vector<std::int64_t> rows(kMany);
+  const std::vector<std::uint8_t> views(kMany * kSide * kSide * 3), maps(kMany);
+  const auto all = [](const auto& values) { return std::as_bytes(std::span(values)); };
+  const TensorEntry entries[] = {
+      {"rows", ElementType::kInt64, {kMany}, all(rows)},
+      {"views", ElementType::kUint8, {kMany, kSide, kSide, 3}, all(views)},
+      {"before", ElementType::kUint8, {kMany, 1, 1, 1}, all(maps)},
+      {"after", ElementType::kUint8, {kMany, 1, 1, 1}, all(maps)}};
+  write_safetensors(folder / "run/attention.safetensors", entries);
+  try {
+    report_data(read_run(folder / "run"), {}, quiet());
+    FAIL() << "took more than a picture holds";
+  } catch (const ModelFileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("attention.safetensors"));
+  }
 }
 
 TEST(ReportData, ARunWithoutEmbeddingsHasNoMap) {
@@ -459,7 +482,41 @@ TEST(RunExport, ARunWithoutEmbeddingsIsRefused) {
       {"report", folder / "run", "--export", folder / "out", "--log-level", "error"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors, HasSubstr("embeddings.safetensors"));
+  EXPECT_THAT(result.errors, HasSubstr("without unlabelled images"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST(RunExport, StopsWhenItIsInterrupted) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const RunContents run = read_run(folder / "run");
+  const FeatureMap map = feature_map(run, quiet());
+  const InterruptGuard interrupt;
+  Context context = quiet();
+  context.interrupt = &interrupt;
+  EXPECT_NO_THROW(export_run(run, map, folder / "whole", context));
+  std::raise(SIGINT);
+  try {
+    export_run(run, map, folder / "out", context);
+    FAIL() << "went on";
+  } catch (const InterruptedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr((folder / "out").string()));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/projector_config.pbtxt"));
+  EXPECT_THROW(square_sheet(run.files(), 16, context), InterruptedError);
+}
+
+TEST(RunExport, APageThatFailsDoesNotHideTheExport) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  write_file_atomically(folder / "run/result.json", "{}");
+  const auto result = testing::run_protogcd(
+      {"report", folder / "run", "--export", folder / "out", "--json", "--log-level", "error"});
+  if (!has_report_page()) GTEST_SKIP() << "built without npm";
+  EXPECT_EQ(result.exit_code, 5);
+  EXPECT_THAT(result.errors, HasSubstr("result.json"));
+  EXPECT_THAT(result.errors, HasSubstr("out is complete"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/projector_config.pbtxt"));
 }
 
 TEST(RunExport, TheCommandLineExportsAndOverwritesOnlyWhenAsked) {
