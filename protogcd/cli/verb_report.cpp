@@ -19,6 +19,34 @@ struct ReportVerbOptions {
   bool overwrite = false;
 };
 
+/// How many images were found below --images-root, and how many nowhere.
+void tell_located(const RunContents& run, const std::filesystem::path& root, Logger& log) {
+  const LocatedImages& located = run.located;
+  if (root.empty() || located.moved + located.missing == 0) return;
+  const std::string found = fmt::format("{} of {} images were found below {}", located.moved,
+                                        located.files.size(), root.string());
+  if (located.missing == 0) {
+    log.info(found);
+  } else {
+    log.warning(fmt::format("{}; {} {} missing, there and where the run saw them", found,
+                            located.missing, located.missing == 1 ? "is" : "are"));
+  }
+}
+
+/// An error of the page does not hide that an export was written before it.
+void write_page(const RunContents& run, const FeatureMap& map, const std::filesystem::path& out,
+                const std::filesystem::path& exports, const Context& context) {
+  try {
+    write_report(run, map, out, context);
+  } catch (const Error& error) {
+    if (exports.empty()) throw;
+    throw Error(error.kind(),
+                fmt::format("{} (no page was written, but the export in {} is complete)",
+                            error.what(), exports.string()),
+                error.hint());
+  }
+}
+
 void report(const ReportVerbOptions& options, Session& session) {
   if (!std::filesystem::is_directory(options.run))
     throw UsageError(fmt::format("RUN: there is no folder '{}'", options.run.string()));
@@ -34,6 +62,7 @@ void report(const ReportVerbOptions& options, Session& session) {
   Context context = session.context;
   context.interrupt = &interrupt;
   const RunContents run = read_run(options.run, options.images_root);
+  tell_located(run, options.images_root, context.log);
   const FeatureMap map = feature_map(run, context);
   nlohmann::json json;
   if (!options.exports.empty()) {
@@ -43,7 +72,7 @@ void report(const ReportVerbOptions& options, Session& session) {
       fmt::print("{}: images.csv, and for tensorboard --logdir\n", options.exports.string());
   }
   if (has_report_page() || options.exports.empty()) {
-    write_report(run, map, out, context);
+    write_page(run, map, out, options.exports, context);
     json["out"] = out.string();
     if (!session.json()) fmt::print("{}: open it in a browser\n", out.string());
   } else {

@@ -11,6 +11,7 @@
 
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/version.h"
 #include "protogcd/image/encode.h"
@@ -23,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+/// Of what may be there as a number, or as another word for none.
 Json number_or_null(const Json& object, const char* key) {
   return object.contains(key) && object.at(key).is_number() ? object.at(key) : Json(nullptr);
 }
@@ -55,25 +57,31 @@ Json nearest_classes(const Embeddings& embeddings, std::size_t k, std::size_t cl
   return nearest;
 }
 
-Json classes_of(const Json& result, const RunImages& images,
-                const std::optional<Embeddings>& embeddings) {
+Json classes_of(const Json& result, const RunContents& run) {
   const auto& found = result.at("classes");
-  std::vector<double> typicality(found.size());
+  const RunImages& images = run.images;
+  const std::size_t count = run.classes.size();
+  if (!found.is_array() || found.size() != count) {
+    throw ModelFileError(fmt::format("{}: 'classes' does not list the model's {} classes",
+                                     (run.folder / "result.json").string(), count));
+  }
+  std::vector<double> typicality(count);
   for (std::size_t i = 0; i < images.label.size(); ++i)
     typicality[static_cast<std::size_t>(images.label[i])] += images.typicality[i];
   Json classes = Json::array();
-  for (std::size_t k = 0; k < found.size(); ++k) {
+  for (std::size_t k = 0; k < count; ++k) {
     const Json& one = found[k];
-    const double count = one.at("images");
+    const auto members = one.at("images").get<std::int64_t>();
     classes.push_back(
-        {{"name", one.at("name")},
-         {"is_new", one.at("is_new")},
-         {"images", one.at("images")},
-         {"confidence", one.at("confidence")},
+        {{"name", one.at("name").get<std::string>()},
+         {"is_new", one.at("is_new").get<bool>()},
+         {"images", members},
+         {"confidence", one.at("confidence").get<double>()},
          {"truth", one.value("truth", "")},
          {"truth_share", one.value("truth_share", 0.0)},
-         {"compactness", count > 0 ? Json(typicality[k] / count) : Json(nullptr)},
-         {"nearest", embeddings ? nearest_classes(*embeddings, k, found.size()) : Json::array()}});
+         {"compactness",
+          members > 0 ? Json(typicality[k] / static_cast<double>(members)) : Json(nullptr)},
+         {"nearest", run.embeddings ? nearest_classes(*run.embeddings, k, count) : Json::array()}});
   }
   return classes;
 }
@@ -115,8 +123,9 @@ Json epochs_of(const fs::path& file) {
   std::istringstream lines(read_text_file(file));
   for (std::string line; std::getline(lines, line);) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("epoch") || !json.contains("train")) continue;
-    Json loss = json.at("train");
+    if (!json.is_object() || !number_or_null(json, "epoch").is_number()) continue;
+    Json loss = json.value("train", Json());
+    if (!loss.is_object()) continue;
     loss.erase("hard_share");
     loss.erase("marginal_old");
     const Json scores = json.value("unlabelled", Json::object());
@@ -129,7 +138,8 @@ Json epochs_of(const fs::path& file) {
   return epochs;
 }
 
-/// The number of classes that was estimated, with the score it was read from.
+/// The number of classes that was estimated, with the scores as they were measured; clusters are
+/// counted on smoothed ones, whose highest point may be another.
 Json estimate_of(const Json& result) {
   if (!result.contains("estimate")) return nullptr;
   const Json& estimate = result.at("estimate");
@@ -141,19 +151,20 @@ Json estimate_of(const Json& result) {
     if (silhouette.is_number() && accuracy.is_number()) {
       const double value =
           silhouette.get<double>() * std::pow(std::max(accuracy.get<double>(), 0.0), 0.25);
-      curve.push_back({{"k", point.at("k")}, {"score", value}});
+      curve.push_back({{"k", point.at("k").get<std::int64_t>()}, {"score", value}});
     } else if (score.is_number()) {
-      curve.push_back({{"k", point.at("k")}, {"score", score}});
+      curve.push_back({{"k", point.at("k").get<std::int64_t>()}, {"score", score}});
     }
   }
-  const Json interval = estimate.value("interval", Json::array());
-  const bool has_interval = interval.is_array() && interval.size() == 2;
-  return {{"k", estimate.at("k")},
-          {"low", has_interval ? interval[0] : estimate.at("k")},
-          {"high", has_interval ? interval[1] : estimate.at("k")},
-          {"words",
-           fmt::format("Estimated: {} classes in all; the program is {} of it.",
-                       estimate.at("k").get<std::int64_t>(), estimate.value("sure", "unsure"))},
+  const auto k = estimate.at("k").get<std::int64_t>();
+  const auto interval = estimate.value("interval", std::vector<std::int64_t>{k, k});
+  const bool has_interval = interval.size() == 2;
+  return {{"k", k},
+          {"low", has_interval ? interval[0] : k},
+          {"high", has_interval ? interval[1] : k},
+          {"words", fmt::format("Estimated: {} classes in all; the program is {} of it.", k,
+                                estimate.value("sure", "unsure"))},
+          {"by", estimate.value("by", "")},
           {"seconds", estimate.value("seconds", 0.0)},
           {"curve", curve}};
 }
@@ -196,28 +207,41 @@ Json attention_of(const AttentionMaps& maps) {
           {"after", base64_of(maps.after)}};
 }
 
+/// What it ran on, in words; nothing where that is not known.
+std::string device_of(const fs::path& file) {
+  std::string words;
+  if (!fs::exists(file)) return words;
+  use_json_file(file, [&](const Json& machine) {
+    const std::string device = machine.value("device", ""), threads = machine.value("threads", "");
+    if (device == "cuda") {
+      words = "on a GPU";
+    } else if (!threads.empty()) {
+      words = fmt::format("on {} CPU threads", threads);
+    }
+  });
+  return words;
+}
+
 Json summary_of(const Json& result, const fs::path& run) {
+  const auto count = [](const Json& object, const char* key) {
+    return object.at(key).get<std::int64_t>();
+  };
   const Json& images = result.at("images");
-  const Json machine =
-      fs::exists(run / "run.json") ? read_json_file(run / "run.json") : Json::object();
-  const std::int64_t k = result.at("k"), k_new = result.at("k_new");
-  return {{"labelled", images.at("labelled")},
-          {"unlabelled", images.at("unlabelled")},
-          {"test", images.at("test")},
-          {"skipped", images.at("skipped")},
+  const std::int64_t k = count(result, "k"), k_new = count(result, "k_new");
+  return {{"labelled", count(images, "labelled")},
+          {"unlabelled", count(images, "unlabelled")},
+          {"test", count(images, "test")},
+          {"skipped", count(images, "skipped")},
           {"k", k},
           {"k_old", k - k_new},
           {"k_new", k_new},
-          {"outliers", result.value("outliers", 0)},
+          {"outliers", result.value("outliers", std::int64_t{0})},
           {"all", number_or_null(result, "all")},
           {"old", number_or_null(result, "old")},
           {"new", number_or_null(result, "new")},
-          {"seconds", result.at("seconds")},
-          {"epochs", result.at("epochs")},
-          {"device", machine.value("device", "") == "cuda" ? "on a GPU"
-                     : machine.contains("threads")
-                         ? fmt::format("on {} CPU threads", machine.value("threads", "?"))
-                         : ""}};
+          {"seconds", result.at("seconds").get<double>()},
+          {"epochs", count(result, "epochs")},
+          {"device", device_of(run / "run.json")}};
 }
 
 /// Which image gets which thumbnail: those of the cards and the outliers first, so that a page
@@ -250,7 +274,7 @@ std::vector<std::size_t> thumbnail_order(const RunImages& images, std::size_t cl
 Sprites thumbnails_of(const RunContents& run, const Context& context) {
   const auto order = thumbnail_order(run.images, run.classes.size());
   std::vector<fs::path> files;
-  for (const std::size_t image : order) files.push_back(run.files[image]);
+  for (const std::size_t image : order) files.push_back(run.files()[image]);
   Sprites sprites = make_sprites(files, context);
   std::vector<std::int32_t> places(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) places[order[i]] = sprites.places[i];
@@ -264,24 +288,26 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
   const fs::path& folder = run.folder;
   const RunImages& images = run.images;
   const auto& embeddings = run.embeddings;
-  const Json result = read_json_file(folder / "result.json");
+  Json data;
+  use_json_file(folder / "result.json", [&](const Json& result) {
+    data = {{"summary", summary_of(result, folder)},
+            {"estimate", estimate_of(result)},
+            {"classes", classes_of(result, run)}};
+  });
   const Sprites sprites = thumbnails_of(run, context);
   const auto truth_names = embeddings ? embeddings->truth_names : std::vector<std::string>{};
-  Json data = {
-      {"title", fs::absolute(folder).lexically_normal().filename().string()},
-      {"version", fmt::format("protogcd {}", kVersion)},
-      {"summary", summary_of(result, folder)},
-      {"estimate", estimate_of(result)},
-      {"classes", classes_of(result, images, embeddings)},
-      {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
-      {"sprites", sprites_of(sprites)},
-      {"map", map_of(run, map)},
-      {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
-      {"epochs", epochs_of(folder / "metrics.jsonl")},
-      {"confusion", confusion_of(images, truth_names, run.classes.size())},
-      {"skipped", skipped_of(folder / "skipped.csv")},
-      {"config", fs::exists(folder / "config.toml") ? read_text_file(folder / "config.toml")
-                                                    : std::string()}};
+  data.update(
+      Json{{"title", fs::absolute(folder).lexically_normal().filename().string()},
+           {"version", fmt::format("protogcd {}", kVersion)},
+           {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
+           {"sprites", sprites_of(sprites)},
+           {"map", map_of(run, map)},
+           {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
+           {"epochs", epochs_of(folder / "metrics.jsonl")},
+           {"confusion", confusion_of(images, truth_names, run.classes.size())},
+           {"skipped", skipped_of(folder / "skipped.csv")},
+           {"config", fs::exists(folder / "config.toml") ? read_text_file(folder / "config.toml")
+                                                         : std::string()}});
   data["images"] = {{"path", images.path},
                     {"class", images.label},
                     {"confidence", images.confidence},

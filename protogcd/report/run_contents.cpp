@@ -115,6 +115,9 @@ std::optional<Embeddings> read_embeddings(const fs::path& file, std::size_t imag
   return result;
 }
 
+/// The page has the views below each other in one JPEG file, whose sides may have 65,500 pixels.
+constexpr std::size_t kMostViewPixels = 65500;
+
 std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t images) {
   if (!fs::exists(file)) return std::nullopt;
   const SafetensorsFile stored(file);
@@ -134,6 +137,10 @@ std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t im
   if (!fits)
     throw ModelFileError(fmt::format("{}: does not fit to the run's predictions", file.string()));
   result.side = size(views, 1);
+  if (result.side > kMostViewPixels / n) {
+    throw ModelFileError(fmt::format("{}: {} views of {} pixels are more than one picture holds",
+                                     file.string(), n, result.side));
+  }
   result.heads = size(maps, 1);
   result.rows = size(maps, 2);
   result.columns = size(maps, 3);
@@ -143,24 +150,11 @@ std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t im
   return result;
 }
 
-/// The file, or what stands for it below the root: the longest end of its path that exists there.
-fs::path located(const fs::path& file, const fs::path& root) {
-  std::error_code error;
-  if (root.empty() || fs::exists(file, error)) return file;
-  for (auto first = file.begin(); first != file.end(); ++first) {
-    if (first->is_absolute() || *first == "..") continue;
-    fs::path found = root;
-    for (auto part = first; part != file.end(); ++part) found /= *part;
-    if (fs::exists(found, error)) return found;
-  }
-  return file;
-}
-
 }  // namespace
 
-Json read_json_file(const fs::path& file) {
+void use_json_file(const fs::path& file, const std::function<void(const Json&)>& use) {
   try {
-    return Json::parse(read_text_file(file));
+    use(Json::parse(read_text_file(file)));
   } catch (const Json::exception& error) {
     throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
   }
@@ -179,15 +173,18 @@ RunContents read_run(const fs::path& folder, const fs::path& images_root) {
   }
   RunContents run;
   run.folder = folder;
-  run.classes =
-      read_json_file(folder / "model/model.json").at("classes").get<std::vector<std::string>>();
+  use_json_file(folder / "model/model.json", [&](const Json& model) {
+    run.classes = model.at("classes").get<std::vector<std::string>>();
+  });
   run.images = read_predictions(folder / "predictions.csv", run.classes);
   run.embeddings = read_embeddings(folder / "embeddings.safetensors", run.images.path.size(),
                                    run.classes.size());
   run.attention = read_attention(folder / "attention.safetensors", run.images.path.size());
   if (run.embeddings) run.images.truth = run.embeddings->truths;
+  std::vector<fs::path> files;
   for (const std::string& path : run.images.path)
-    run.files.push_back(located((folder / path).lexically_normal(), images_root));
+    files.push_back((folder / path).lexically_normal());
+  run.located = locate_images(files, images_root);
   return run;
 }
 

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "protogcd/report/moved_images.h"
 
 namespace protogcd {
 
@@ -43,16 +46,19 @@ struct RunContents {
   std::optional<Embeddings> embeddings;
   std::optional<AttentionMaps> attention;  ///< older runs have none
 
-  std::vector<std::filesystem::path> files;  ///< where the images lie
+  LocatedImages located;  ///< where the images lie
+  const std::vector<std::filesystem::path>& files() const { return located.files; }
   bool has_truth() const;
 };
 
-/// ModelFileError or DataError names what is missing or wrong. An image that is no longer where it
-/// was is looked for below `images_root`, where one is given, under the end of its path that fits.
+/// ModelFileError or DataError names what is missing or wrong. Images that are no longer where they
+/// were are looked for below `images_root`, where one is given (moved_images.h).
 RunContents read_run(const std::filesystem::path& folder,
                      const std::filesystem::path& images_root = {});
 
-/// A JSON file; ModelFileError where it is none.
-nlohmann::json read_json_file(const std::filesystem::path& file);
+/// Hands on what a JSON file holds. ModelFileError names the file where it is no JSON, or where
+/// `use` finds a key missing or of another type.
+void use_json_file(const std::filesystem::path& file,
+                   const std::function<void(const nlohmann::json&)>& use);
 
 }  // namespace protogcd

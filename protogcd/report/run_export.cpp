@@ -38,7 +38,13 @@ std::vector<std::string> facts_of(const RunContents& run, std::size_t image) {
           images.is_outlier[image] ? "1" : "0"};
 }
 
-void write_images(const RunContents& run, const FeatureMap& map, const fs::path& file) {
+/// Looked at for every row; a file that was begun does not appear.
+void stop_if_interrupted(const Context& context) {
+  if (context.interrupted()) throw InterruptedError("stopped while tables were written");
+}
+
+void write_images(const RunContents& run, const FeatureMap& map, const fs::path& file,
+                  const Context& context) {
   std::vector<std::string> header = {"filepath"};
   header.insert(header.end(), kFacts.begin(), kFacts.end());
   header.insert(header.end(), {"split", "x_before", "y_before", "x_after", "y_after"});
@@ -47,7 +53,8 @@ void write_images(const RunContents& run, const FeatureMap& map, const fs::path&
     place[static_cast<std::size_t>(run.embeddings->rows[i])] = i;
   CsvWriter table(file, header);
   for (std::size_t image = 0; image < run.images.path.size(); ++image) {
-    std::vector<std::string> row = {fs::absolute(run.files[image]).lexically_normal().string()};
+    stop_if_interrupted(context);
+    std::vector<std::string> row = {fs::absolute(run.files()[image]).lexically_normal().string()};
     const auto facts = facts_of(run, image);
     row.insert(row.end(), facts.begin(), facts.end());
     row.emplace_back("unlabelled");
@@ -62,10 +69,12 @@ void write_images(const RunContents& run, const FeatureMap& map, const fs::path&
   table.commit();
 }
 
-void write_tensor(std::span<const float> values, std::size_t width, const fs::path& file) {
+void write_tensor(std::span<const float> values, std::size_t width, const fs::path& file,
+                  const Context& context) {
   AtomicFile out(file);
   std::string line;
   for (std::size_t first = 0; first < values.size(); first += width) {
+    stop_if_interrupted(context);
     line.clear();
     for (std::size_t d = 0; d < width; ++d)
       fmt::format_to(std::back_inserter(line), "{}{:.5g}", d > 0 ? "\t" : "", values[first + d]);
@@ -74,10 +83,11 @@ void write_tensor(std::span<const float> values, std::size_t width, const fs::pa
   out.commit();
 }
 
-void write_metadata(const RunContents& run, const fs::path& file) {
+void write_metadata(const RunContents& run, const fs::path& file, const Context& context) {
   AtomicFile out(file);
   out.write(fmt::format("{}\tpath\n", fmt::join(kFacts, "\t")));
   for (const std::int64_t row : run.embeddings->rows) {
+    stop_if_interrupted(context);
     const auto image = static_cast<std::size_t>(row);
     std::vector<std::string> fields = facts_of(run, image);
     fields.push_back(run.images.path[image]);
@@ -92,6 +102,30 @@ int sprite_side(std::size_t images) {
   constexpr int kMostPixels = 8192, kLargest = 64;
   const int columns = static_cast<int>(std::ceil(std::sqrt(static_cast<double>(images))));
   return std::clamp(kMostPixels / std::max(columns, 1), 1, kLargest);
+}
+
+void write_files(const RunContents& run, const FeatureMap& map, const fs::path& folder,
+                 const Context& context) {
+  const Embeddings& embeddings = *run.embeddings;
+  write_images(run, map, folder / "images.csv", context);
+  write_tensor(embeddings.before, embeddings.width, folder / "before.tsv", context);
+  write_tensor(embeddings.after, embeddings.width, folder / "after.tsv", context);
+  write_metadata(run, folder / "metadata.tsv", context);
+  std::vector<fs::path> files;
+  for (const std::int64_t row : embeddings.rows)
+    files.push_back(run.files()[static_cast<std::size_t>(row)]);
+  const int side = sprite_side(files.size());
+  write_file_atomically(folder / "sprites.jpg", square_sheet(files, side, context));
+  std::string config;
+  for (const char* name : {"after", "before"}) {
+    config += fmt::format(
+        "embeddings {{\n  tensor_name: \"features {} training\"\n  tensor_path: \"{}.tsv\"\n"
+        "  tensor_shape: {}\n  tensor_shape: {}\n  metadata_path: \"metadata.tsv\"\n"
+        "  sprite {{\n    image_path: \"sprites.jpg\"\n    single_image_dim: {}\n"
+        "    single_image_dim: {}\n  }}\n}}\n",
+        name, name, embeddings.rows.size(), embeddings.width, side, side);
+  }
+  write_file_atomically(folder / "projector_config.pbtxt", config);
 }
 
 }  // namespace
@@ -111,29 +145,16 @@ void export_run(const RunContents& run, const FeatureMap& map, const fs::path& f
     throw UsageError(
         fmt::format("{}: there is no embeddings.safetensors in it, so there is nothing to export",
                     run.folder.string()),
-        "runs of this version write it");
+        "runs of older versions and runs without unlabelled images have none");
   }
-  const Embeddings& embeddings = *run.embeddings;
   create_folders(folder);
-  write_images(run, map, folder / "images.csv");
-  write_tensor(embeddings.before, embeddings.width, folder / "before.tsv");
-  write_tensor(embeddings.after, embeddings.width, folder / "after.tsv");
-  write_metadata(run, folder / "metadata.tsv");
-  std::vector<fs::path> files;
-  for (const std::int64_t row : embeddings.rows)
-    files.push_back(run.files[static_cast<std::size_t>(row)]);
-  const int side = sprite_side(files.size());
-  write_file_atomically(folder / "sprites.jpg", square_sheet(files, side, context));
-  std::string config;
-  for (const char* name : {"after", "before"}) {
-    config += fmt::format(
-        "embeddings {{\n  tensor_name: \"features {} training\"\n  tensor_path: \"{}.tsv\"\n"
-        "  tensor_shape: {}\n  tensor_shape: {}\n  metadata_path: \"metadata.tsv\"\n"
-        "  sprite {{\n    image_path: \"sprites.jpg\"\n    single_image_dim: {}\n"
-        "    single_image_dim: {}\n  }}\n}}\n",
-        name, name, embeddings.rows.size(), embeddings.width, side, side);
+  try {
+    write_files(run, map, folder, context);
+  } catch (const InterruptedError& error) {
+    throw InterruptedError(
+        fmt::format("{}; the export in {} is not complete", error.what(), folder.string()),
+        "make it again with --overwrite");
   }
-  write_file_atomically(folder / "projector_config.pbtxt", config);
 }
 
 }  // namespace protogcd

@@ -21,7 +21,8 @@ std::string tsv_field(std::string_view text);
 ///   metadata.tsv          what is known of those rows
 ///   sprites.jpg           their thumbnails
 ///   projector_config.pbtxt
-/// UsageError where the run has no embeddings.
+/// UsageError where the run has no embeddings; InterruptedError when asked to stop, with the files
+/// that were finished by then left in the folder.
 void export_run(const RunContents& run, const FeatureMap& map, const std::filesystem::path& folder,
                 const Context& context);
 

@@ -37,8 +37,9 @@ void paste(const Image& tile, int left, int top, Image& sheet) {
 }
 
 /// Tiles row by row on white; `made` is told of each that could be read, from several threads.
+/// InterruptedError when asked to stop.
 Image make_sheet(std::span<const std::filesystem::path> files, int tile, int columns,
-                 StoredImages& images, ThreadPool& pool,
+                 StoredImages& images, ThreadPool& pool, const Context& context,
                  const std::function<void(std::size_t)>& made) {
   const auto per_row = static_cast<std::size_t>(columns);
   const std::size_t rows = (files.size() + per_row - 1) / per_row;
@@ -46,11 +47,13 @@ Image make_sheet(std::span<const std::filesystem::path> files, int tile, int col
   std::ranges::fill(sheet.pixels, std::uint8_t{255});
   pool.for_each(files.size(), [&](std::size_t i) {
     Image picture;
+    if (context.interrupted()) return;
     if (!read_tile(images, files[i], tile, picture)) return;
     paste(picture, static_cast<int>(i % per_row) * tile, static_cast<int>(i / per_row) * tile,
           sheet);
     made(i);
   });
+  if (context.interrupted()) throw InterruptedError("stopped while thumbnails were made");
   return sheet;
 }
 
@@ -64,10 +67,10 @@ Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Cont
   StoredImages images;
   ThreadPool pool(context.threads);
   for (std::size_t first = 0; first < shown; first += sprites.per_sheet) {
-    if (context.interrupted()) throw InterruptedError("stopped while thumbnails were made");
     const std::size_t count = std::min(sprites.per_sheet, shown - first);
     const Image sheet = make_sheet(
         std::span(files).subspan(first, count), sprites.tile, sprites.columns, images, pool,
+        context,
         [&](std::size_t i) { sprites.places[first + i] = static_cast<std::int32_t>(first + i); });
     sprites.sheets.push_back(encode_jpeg(sheet, {.quality = 72}));
     progress.add(count);
@@ -81,7 +84,7 @@ std::string square_sheet(const std::vector<std::filesystem::path>& files, int ti
   ThreadPool pool(context.threads);
   const int columns =
       std::max(1, static_cast<int>(std::ceil(std::sqrt(static_cast<double>(files.size())))));
-  return encode_jpeg(make_sheet(files, tile, columns, images, pool, [](std::size_t) {}),
+  return encode_jpeg(make_sheet(files, tile, columns, images, pool, context, [](std::size_t) {}),
                      {.quality = 72});
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -16,10 +17,12 @@
 #include "protogcd/image/decode.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
+#include "protogcd/report/moved_images.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 #include "protogcd/report/report_data.h"
 #include "protogcd/report/run_export.h"
+#include "protogcd/report/sprites.h"
 #include "tests/support/browser.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
@@ -103,11 +106,11 @@ void write_run(const std::filesystem::path& run) {
       {"epochs", 3},
       {"images", {{"labelled", 10}, {"unlabelled", kImages}, {"test", 0}, {"skipped", 1}}},
       {"classes", nlohmann::json::array()}};
-  nlohmann::json curve = nlohmann::json::array();
-  for (const auto& [k, silhouette] : {std::pair(3, 0.2), {4, 0.5}, {5, 0.3}})
+  nlohmann::json curve = nlohmann::json::array();  // smoothed, 4 is the highest
+  for (const auto& [k, silhouette] : {std::pair(3, 0.2), {4, 0.5}, {5, 0.52}})
     curve.push_back({{"k", k}, {"silhouette", silhouette}, {"frozen_accuracy", 1.0}});
-  result["estimate"] = {
-      {"k", 4}, {"interval", {3, 5}}, {"sure", "fairly sure"}, {"seconds", 9}, {"curve", curve}};
+  result["estimate"] = {{"k", 4},           {"interval", {3, 5}}, {"sure", "fairly sure"},
+                        {"by", "clusters"}, {"seconds", 9},       {"curve", curve}};
   for (std::size_t k = 0; k < 4; ++k)
     result["classes"].push_back(
         {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});
@@ -206,6 +209,27 @@ TEST(ReportData, AttentionThatDoesNotFitIsNamed) {
   EXPECT_THROW(data_of(folder / "run"), ModelFileError);
 }
 
+TEST(ReportData, MoreAttentionThanAPictureHoldsIsNamed) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  constexpr std::int64_t kMany = 8188, kSide = 8;  // 65,504 pixels: more than a JPEG file may have
+  const std::vector<std::int64_t> rows(kMany);
+  const std::vector<std::uint8_t> views(kMany * kSide * kSide * 3), maps(kMany);
+  const auto all = [](const auto& values) { return std::as_bytes(std::span(values)); };
+  const TensorEntry entries[] = {
+      {"rows", ElementType::kInt64, {kMany}, all(rows)},
+      {"views", ElementType::kUint8, {kMany, kSide, kSide, 3}, all(views)},
+      {"before", ElementType::kUint8, {kMany, 1, 1, 1}, all(maps)},
+      {"after", ElementType::kUint8, {kMany, 1, 1, 1}, all(maps)}};
+  write_safetensors(folder / "run/attention.safetensors", entries);
+  try {
+    report_data(read_run(folder / "run"), {}, quiet());
+    FAIL() << "took more than a picture holds";
+  } catch (const ModelFileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("attention.safetensors"));
+  }
+}
+
 TEST(ReportData, ARunWithoutEmbeddingsHasNoMap) {
   const TemporaryFolder folder;
   write_run(folder / "run");
@@ -231,6 +255,68 @@ TEST(ReportData, WhatIsMissingOrDoesNotFitIsNamed) {
   EXPECT_THROW(data_of(folder / "other"), ModelFileError);
 }
 
+TEST(ReportData, DamagedJsonIsNamed) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const auto read = [&] { return report_data(read_run(folder / "run"), {}, quiet()); };
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    const std::string good = read_text_file(folder / "run" / name);
+    write_file_atomically(folder / "run" / name, text);
+    try {
+      read();
+      ADD_FAILURE() << "took " << name << ": " << text;
+    } catch (const ModelFileError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(name));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << name << ": " << text << ": " << error.what();
+    }
+    write_file_atomically(folder / "run" / name, good);
+  };
+  for (const char* text : {"{", "{}", "[]", "null", R"({"classes": 3})", R"({"classes": [1, 2]})"})
+    refused("model/model.json", text);
+  for (const char* text : {"{", "{}", "[]", "null"}) refused("result.json", text);
+  write_file_atomically(folder / "run/run.json", R"({"device": "cpu", "threads": "2"})");
+  EXPECT_EQ(read().at("summary").at("device"), "on 2 CPU threads");
+  for (const char* text : {"[]", R"({"device": 3})", R"({"threads": []})"})
+    refused("run.json", text);
+  using Json = nlohmann::json;
+  const Json result = Json::parse(read_text_file(folder / "run/result.json"));
+  const Json one = result.at("classes")[0];
+  for (const Json& classes :
+       {Json::array(), Json(3), Json{one}, Json{one, one, one, one, one}, Json{one, one, one, 4}}) {
+    Json damaged = result;
+    damaged["classes"] = classes;
+    refused("result.json", damaged.dump());
+  }
+  for (const auto& [pointer, value] :
+       std::initializer_list<std::pair<const char*, Json>>{{"/classes/1/name", 5},
+                                                           {"/classes/1/is_new", "no"},
+                                                           {"/classes/1/images", nullptr},
+                                                           {"/classes/1/confidence", "high"},
+                                                           {"/k", "four"},
+                                                           {"/images", 80},
+                                                           {"/images/unlabelled", Json::array()},
+                                                           {"/seconds", "long"},
+                                                           {"/estimate", 4},
+                                                           {"/estimate/k", "four"},
+                                                           {"/estimate/interval", {"low", "high"}},
+                                                           {"/estimate/curve/0/k", nullptr}}) {
+    Json damaged = result;
+    damaged[Json::json_pointer(pointer)] = value;
+    refused("result.json", damaged.dump());
+  }
+  EXPECT_NO_THROW(read());
+}
+
+TEST(ReportData, LinesOfMetricsThatAreNoneAreLeftOut) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const std::string good = read_text_file(folder / "run/metrics.jsonl");
+  write_file_atomically(folder / "run/metrics.jsonl",
+                        good + "{\"epoch\": 3, \"train\": 4}\n{\"epoch\": 3, \"tr");
+  EXPECT_EQ(data_of(folder / "run").at("epochs").size(), 3u);
+}
+
 TEST(RunContents, ImagesThatWereMovedAreFoundBelowTheirNewFolder) {
   const TemporaryFolder folder;
   write_run(folder / "run");
@@ -248,6 +334,75 @@ TEST(RunContents, ImagesThatWereMovedAreFoundBelowTheirNewFolder) {
       {"report", folder / "run", "--images-root", folder / "nowhere", "--log-level", "error"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors, HasSubstr("--images-root"));
+}
+
+TEST(MovedImages, AreFoundUnderOneReplacementOfTheirCommonFolder) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::filesystem::path& file) {
+    create_folders(file.parent_path());
+    write_file_atomically(file, "");
+  };
+  for (const char* name : {"birds/a/1.jpg", "birds/a/2.jpg", "birds/b/1.jpg"})
+    write(folder.path() / "new" / name);
+  const std::vector<std::filesystem::path> images = {"/old/birds/a/1.jpg", "/old/birds/a/2.jpg",
+                                                     "/old/birds/b/1.jpg", "/old/birds/b/3.jpg"};
+  for (const char* root : {"new", "new/birds"}) {
+    const LocatedImages found = locate_images(images, folder.path() / root);
+    EXPECT_EQ(found.moved, 3u);
+    EXPECT_EQ(found.missing, 1u);
+    EXPECT_EQ(found.files[2], folder.path() / "new/birds/b/1.jpg");
+    EXPECT_EQ(found.files[3], images[3]);
+  }
+  // a/1.jpg is another image than b/1.jpg, though both are called 1.jpg.
+  const LocatedImages none = locate_images(images, folder.path() / "new/birds/a");
+  EXPECT_EQ(none.moved, 0u);
+  EXPECT_EQ(none.missing, 4u);
+  EXPECT_EQ(none.files, images);
+  // A folder of the same name that holds none of them does not stand in the way.
+  write(folder.path() / "new/birds/birds/c/9.jpg");
+  EXPECT_EQ(locate_images(images, folder.path() / "new/birds").moved, 3u);
+}
+
+TEST(MovedImages, ThoseThatStayedAreLeftAlone) {
+  const TemporaryFolder folder;
+  const std::vector<std::filesystem::path> images = {folder.path() / "old/a/1.jpg",
+                                                     folder.path() / "old/b/1.jpg"};
+  create_folders(folder / "old/a");
+  create_folders(folder / "new/a");
+  write_file_atomically(images[0], "");
+  write_file_atomically(folder / "new/a/1.jpg", "");
+  const LocatedImages found = locate_images(images, folder.path() / "new");
+  EXPECT_EQ(found.files, images);
+  EXPECT_EQ(found.missing, 1u);
+  // Only b is missing, but a's images are not b's.
+  EXPECT_EQ(locate_images(images, folder.path() / "new/a").files, images);
+}
+
+TEST(MovedImages, RecordsMoveWithTheirContainer) {
+  const TemporaryFolder folder;
+  create_folders(folder / "new/cifar");
+  write_file_atomically(folder / "new/cifar/data_batch_1.bin", "");
+  const std::vector<std::filesystem::path> images = {"/old/cifar/data_batch_1.bin#17",
+                                                     "/old/cifar/data_batch_2.bin#17",
+                                                     "/old/cifar/data_batch_1.bin#x"};
+  for (const char* root : {"new", "new/cifar"}) {
+    const LocatedImages found = locate_images(images, folder.path() / root);
+    EXPECT_EQ(found.files[0], folder.path() / "new/cifar/data_batch_1.bin#17");
+    EXPECT_EQ(found.moved, 1u);
+    EXPECT_EQ(found.missing, 2u);
+  }
+}
+
+TEST(MovedImages, TheCommandLineSaysHowManyWereFound) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  create_folders(folder / "new");
+  std::filesystem::rename(folder / "run/images", folder / "new/images");
+  std::filesystem::remove(folder / "new/images/07 \"quoted\" <b>&'.png");
+  const auto result = testing::run_protogcd(
+      {"report", folder / "run", "--images-root", folder / "new", "--out", folder / "page.html"});
+  EXPECT_THAT(result.errors, HasSubstr("79 of 80 images were found"));
+  EXPECT_THAT(result.errors, HasSubstr("1 is missing"));
 }
 
 TEST(TsvField, IsOneFieldOfValidText) {
@@ -327,7 +482,41 @@ TEST(RunExport, ARunWithoutEmbeddingsIsRefused) {
       {"report", folder / "run", "--export", folder / "out", "--log-level", "error"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors, HasSubstr("embeddings.safetensors"));
+  EXPECT_THAT(result.errors, HasSubstr("without unlabelled images"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST(RunExport, StopsWhenItIsInterrupted) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const RunContents run = read_run(folder / "run");
+  const FeatureMap map = feature_map(run, quiet());
+  const InterruptGuard interrupt;
+  Context context = quiet();
+  context.interrupt = &interrupt;
+  EXPECT_NO_THROW(export_run(run, map, folder / "whole", context));
+  std::raise(SIGINT);
+  try {
+    export_run(run, map, folder / "out", context);
+    FAIL() << "went on";
+  } catch (const InterruptedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr((folder / "out").string()));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/projector_config.pbtxt"));
+  EXPECT_THROW(square_sheet(run.files(), 16, context), InterruptedError);
+}
+
+TEST(RunExport, APageThatFailsDoesNotHideTheExport) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  write_file_atomically(folder / "run/result.json", "{}");
+  const auto result = testing::run_protogcd(
+      {"report", folder / "run", "--export", folder / "out", "--json", "--log-level", "error"});
+  if (!has_report_page()) GTEST_SKIP() << "built without npm";
+  EXPECT_EQ(result.exit_code, 5);
+  EXPECT_THAT(result.errors, HasSubstr("result.json"));
+  EXPECT_THAT(result.errors, HasSubstr("out is complete"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/projector_config.pbtxt"));
 }
 
 TEST(RunExport, TheCommandLineExportsAndOverwritesOnlyWhenAsked) {

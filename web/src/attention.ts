@@ -1,6 +1,6 @@
 // Where the model looks: what the CLS token of the last block gives to each patch, per head, before and after training.
 import { bytesOf, type Attention, type Report } from './data';
-import { h, percent, section, whenNear } from './dom';
+import { h, percent, reason, section, whenNear } from './dom';
 
 /** The smallest share of the picture that holds half of the attention. */
 export function concentration(map: Uint8Array): number {
@@ -104,24 +104,27 @@ export function attention(report: Report): HTMLElement | null {
   if (!data || data.images.length === 0) return null;
   const strip = h('div', { class: 'strip', role: 'group', 'aria-label': 'Images' });
   const place = h('div', { class: 'looks' });
-  whenNear(strip, () => {
-    void cutViews(data).then((views) => {
-      const viewer = new Viewer(report, data, views, place);
-      const buttons = data.images.map((image, example) => {
-        const one = report.classes[report.images.class[image]!]!;
-        const label = `${one.name}: ${report.images.path[image]}`;
-        const canvas = h('canvas', { width: data.side, height: data.side, 'aria-hidden': 'true' });
-        canvas.getContext('2d')!.putImageData(views[example]!, 0, 0);
-        return h('button', { type: 'button', class: one.is_new ? 'new' : 'old', title: label, 'aria-label': label, click: () => show(example) }, canvas);
-      });
-      const show = (example: number) => {
-        buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(i === example)));
-        viewer.show(example);
-      };
-      strip.append(...buttons);
-      show(0);
+  const showAll = (views: ImageData[]) => {
+    const viewer = new Viewer(report, data, views, place);
+    const buttons = data.images.map((image, example) => {
+      const one = report.classes[report.images.class[image]!]!;
+      const label = `${one.name}: ${report.images.path[image]}`;
+      const canvas = h('canvas', { width: data.side, height: data.side, 'aria-hidden': 'true' });
+      canvas.getContext('2d')!.putImageData(views[example]!, 0, 0);
+      return h('button', { type: 'button', class: one.is_new ? 'new' : 'old', title: label, 'aria-label': label, click: () => show(example) }, canvas);
     });
-  });
+    const show = (example: number) => {
+      buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(i === example)));
+      viewer.show(example);
+    };
+    strip.append(...buttons);
+    show(0);
+  };
+  const fail = (error: unknown) => {
+    strip.remove();
+    place.replaceChildren(h('p', { class: 'note' }, `The pictures could not be shown: ${reason(error)}`));
+  };
+  whenNear(strip, () => void cutViews(data).then(showAll).catch(fail));
   return section(
     'attention',
     'Where it looks',

@@ -52,6 +52,7 @@ export interface Estimate {
   low: number;
   high: number;
   words: string;
+  by: string; // what decided; '' where that is not known
   seconds: number;
   curve: { k: number; score: number }[];
 }

@@ -40,6 +40,9 @@ export function duration(seconds: number): string {
   return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
 }
 
+/** What an error says. */
+export const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /** Many are shown at a time, more on request: thousands of elements at once would be slow. */
 export function pages<T>(items: T[], size: number, show: (item: T) => Node): HTMLElement {
   const list = h('div', { class: 'tiles', role: 'list' });

@@ -2,10 +2,14 @@
 import createScatterplot from 'regl-scatterplot';
 import type { FeatureMap, Report } from './data';
 import { scale } from './colours';
-import { choice, count, h, section, whenNear } from './dom';
+import { choice, count, h, reason, section, whenNear } from './dom';
 import type { Thumbnails } from './thumbnails';
 
-type Colouring = 'class' | 'truth' | 'confidence' | 'outlier';
+/** What is chosen in the lists above the map, whether it is drawn already or not. */
+interface Choice {
+  when: 'after' | 'before';
+  colouring: 'class' | 'truth' | 'confidence' | 'outlier';
+}
 
 /** x, y pairs into [-1, 1], both axes by the same factor. */
 function fitted(points: number[], like = points): number[] {
@@ -32,8 +36,8 @@ const paper = () => getComputedStyle(document.documentElement).getPropertyValue(
 
 /** The drawn map. Making one takes a WebGL context and, in software, seconds. */
 class Plot {
-  when: 'after' | 'before' = 'after';
-  colouring: Colouring = 'class';
+  private drawing = false;
+  private outdated = false;
   private readonly plot: ReturnType<typeof createScatterplot>;
   private readonly centres: number[];
   private outlier: number[] | null = null;
@@ -41,6 +45,7 @@ class Plot {
   constructor(
     private readonly report: Report,
     private readonly data: FeatureMap,
+    private readonly choice: Choice,
     private readonly colours: string[],
     private readonly stage: HTMLElement,
     private readonly canvas: HTMLCanvasElement,
@@ -65,7 +70,6 @@ class Plot {
     new ResizeObserver(() => this.resize()).observe(stage);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.plot.set({ backgroundColor: paper() }));
     this.resize();
-    this.draw();
   }
 
   onPoint(over: (row: number, x: number, y: number) => void, out: () => void): void {
@@ -80,17 +84,30 @@ class Plot {
     this.plot.subscribe('deselect', () => chosen([]));
   }
 
-  draw(): void {
+  /** Draws what is chosen; a choice that is made meanwhile is drawn after it, since the library refuses to do both. */
+  async draw(): Promise<void> {
+    this.outdated = true;
+    if (this.drawing) return;
+    this.drawing = true;
+    try {
+      while (this.outdated) {
+        this.outdated = false;
+        await this.drawOnce();
+      }
+    } finally {
+      this.drawing = false;
+    }
+  }
+  private async drawOnce(): Promise<void> {
     const { rows, before, after } = this.data;
-    const at = fitted(this.when === 'before' && before ? before : after);
+    const { when, colouring } = this.choice;
+    const at = fitted(when === 'before' && before ? before : after);
     const x = rows.map((_, i) => at[2 * i]!);
     const y = rows.map((_, i) => at[2 * i + 1]!);
-    const what = `${this.when} ${this.colouring}`;
     this.plot.set({ colorBy: 'valueA', pointColor: this.palette() });
-    void this.plot.draw({ x, y, z: rows.map((_, i) => this.category(i)) }, { zDataType: 'categorical' }).then(() => {
-      this.placeStars();
-      this.canvas.dataset.drawn = what;
-    });
+    await this.plot.draw({ x, y, z: rows.map((_, i) => this.category(i)) }, { zDataType: 'categorical' });
+    this.placeStars();
+    this.canvas.dataset.drawn = `${when} ${colouring}`;
   }
 
   showAll(): void {
@@ -101,15 +118,15 @@ class Plot {
   private category(row: number): number {
     const { images } = this.report;
     const image = this.data.rows[row]!;
-    if (this.colouring === 'class') return images.class[image]!;
-    if (this.colouring === 'truth') return Math.max(0, images.truth[image]!);
+    if (this.choice.colouring === 'class') return images.class[image]!;
+    if (this.choice.colouring === 'truth') return Math.max(0, images.truth[image]!);
     this.outlier ??= ranks(this.data.rows.map((one) => images.outlier_score[one]!));
-    const share = this.colouring === 'confidence' ? 1 - images.confidence[image]! : this.outlier[row]!;
+    const share = this.choice.colouring === 'confidence' ? 1 - images.confidence[image]! : this.outlier[row]!;
     return Math.round(share * (scale.length - 1));
   }
   private palette(): string[] {
-    if (this.colouring === 'class') return this.colours;
-    if (this.colouring === 'truth') return this.report.truths.map((_, i) => this.colours[i % this.colours.length] ?? '#888');
+    if (this.choice.colouring === 'class') return this.colours;
+    if (this.choice.colouring === 'truth') return this.report.truths.map((_, i) => this.colours[i % this.colours.length] ?? '#888');
     return scale;
   }
 
@@ -120,7 +137,7 @@ class Plot {
     this.placeStars();
   }
   private placeStars(): void {
-    this.stars.hidden = this.when === 'before';
+    this.stars.hidden = this.choice.when === 'before';
     // The camera's view is a 4x4 matrix by columns; x is stretched by the canvas' shape.
     const view = this.plot.get('cameraView') as Float32Array | undefined;
     const m = view ?? new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
@@ -142,6 +159,7 @@ export function map(report: Report, thumbnails: Thumbnails, colours: string[], o
   const chosen = h('div', { class: 'chosen', 'aria-live': 'polite' });
   const stars = h('div', { class: 'stars', 'aria-hidden': 'true' });
   const stage = h('div', { class: 'stage' }, canvas, stars, hover);
+  const wanted: Choice = { when: 'after', colouring: 'class' };
   let plot: Plot | null = null;
 
   const showHover = (row: number, x: number, y: number) => {
@@ -156,30 +174,34 @@ export function map(report: Report, thumbnails: Thumbnails, colours: string[], o
     const tiles = rows.slice(0, 300).map((row) => tile(data.rows[row]!));
     chosen.replaceChildren(...(rows.length ? [h('p', {}, `${count(rows.length)} images chosen`), h('div', { class: 'tiles' }, ...tiles)] : []));
   };
+  const fail = (error: unknown) => {
+    const why = document.createElement('canvas').getContext('webgl') ? `The map could not be drawn: ${reason(error)}` : 'This browser has no WebGL, which the map is drawn with.';
+    stage.replaceWith(h('p', { class: 'note' }, why));
+    controls.remove();
+  };
   whenNear(stage, () => {
     try {
-      plot = new Plot(report, data, colours, stage, canvas, stars);
+      plot = new Plot(report, data, wanted, colours, stage, canvas, stars);
       plot.onPoint(showHover, () => (hover.hidden = true));
       plot.onChoice(showChosen);
-    } catch {
-      stage.replaceWith(h('p', { class: 'note' }, 'This browser has no WebGL, which the map is drawn with.'));
-      controls.remove();
+      plot.draw().catch(fail);
+    } catch (error) {
+      fail(error);
     }
   });
 
   const colourings: [string, string][] = [['class', 'predicted class']];
   if (report.truths.length) colourings.push(['truth', 'true class']);
   colourings.push(['confidence', 'uncertainty'], ['outlier', 'outlier score']);
-  const change = (what: (drawn: Plot) => void) => {
-    if (!plot) return;
-    what(plot);
-    plot.draw();
+  const change = (what: Partial<Choice>) => {
+    Object.assign(wanted, what);
+    plot?.draw().catch(fail);
   };
   const controls = h(
     'div',
     { class: 'controls' },
-    data.before ? choice('Features', [['after', 'after training'], ['before', 'before training']], (value) => change((drawn) => (drawn.when = value as Plot['when']))) : null,
-    choice('Colour by', colourings, (value) => change((drawn) => (drawn.colouring = value as Colouring))),
+    data.before ? choice('Features', [['after', 'after training'], ['before', 'before training']], (value) => change({ when: value as Choice['when'] })) : null,
+    choice('Colour by', colourings, (value) => change({ colouring: value as Choice['colouring'] })),
     h('button', { type: 'button', click: () => plot?.showAll() }, 'Whole map'),
   );
   return section(

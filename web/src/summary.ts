@@ -23,19 +23,25 @@ export function summary(report: Report): HTMLElement {
   return section('summary', 'Summary', '', ...children);
 }
 
+/** Why the estimate need not be the highest point, by what decided (gcd/class_number.h). */
+const kReadings: Record<string, string> = {
+  clusters: ' It is read from these values smoothed, so a single point may lie higher.',
+  'algorithm 1': ' It is where a binary search ended, which may pass by a higher point.',
+};
+
 /** The score of every number of classes that was tried, with the estimate and its interval. */
 function estimate(report: Report): HTMLElement {
   const found = report.estimate!;
   const box = h('figure', { class: 'estimate' }, h('p', {}, found.words));
   if (found.curve.length < 2) return box;
-  const best = found.curve.reduce((a, b) => (b.score > a.score ? b : a));
+  const marked = found.curve.find((point) => point.k === found.k);
   const [first, last] = [found.curve[0]!, found.curve[found.curve.length - 1]!];
   const chart = h('div', {
     class: 'chart',
     role: 'img',
-    'aria-label': `Score of ${first.k} to ${last.k} classes: ${first.score.toFixed(3)} for ${first.k}, highest with ${best.score.toFixed(3)} for ${best.k}, ${last.score.toFixed(3)} for ${last.k}`,
+    'aria-label': `Score of ${first.k} to ${last.k} classes: ${first.score.toFixed(3)} for ${first.k}, ${last.score.toFixed(3)} for ${last.k}, and ${marked ? `${marked.score.toFixed(3)} for ` : ''}the estimate, ${found.k}`,
   });
-  box.append(chart, h('figcaption', {}, `Score by number of classes, higher is better. The line is the estimate, ${found.k}; the band is its interval, ${found.low} to ${found.high}.`));
+  box.append(chart, h('figcaption', {}, `Score by number of classes, higher is better. The line is the estimate, ${found.k}; the band is its interval, ${found.low} to ${found.high}.${kReadings[found.by] ?? ''}`));
   const band = (plot: uPlot) => {
     const { ctx, bbox } = plot;
     const x = (k: number) => plot.valToPos(k, 'x', true);

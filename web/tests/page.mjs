@@ -15,8 +15,19 @@ await check('loads with every section', async () => {
   }
   assert.equal(await cards().count(), 4);
 });
+/** Chooses in the map's lists without scrolling to them. */
+const choose = (...choices) =>
+  page.evaluate((all) => {
+    for (const [nth, value] of all) {
+      const list = document.querySelectorAll('#map select')[nth];
+      list.value = value;
+      list.dispatchEvent(new Event('change'));
+    }
+  }, choices);
 await check('the map waits until it is looked at, thumbnails do not', async () => {
   await page.waitForFunction(() => getComputedStyle(document.querySelector('.card .thumb')).backgroundImage.startsWith('url("blob:'));
+  assert.equal(await page.locator('.star').count(), 0);
+  await choose([0, 'before'], [1, 'confidence']);
   assert.equal(await page.locator('.star').count(), 0);
   await page.setViewportSize({ width: 1200, height: 900 });
 });
@@ -27,8 +38,8 @@ await check('hostile names are text', async () => {
 });
 await check('the number of classes is drawn and told in words', async () => {
   await page.waitForSelector('.estimate canvas');
-  assert.equal(await page.locator('.estimate .chart').getAttribute('aria-label'), 'Score of 3 to 5 classes: 0.200 for 3, highest with 0.500 for 4, 0.300 for 5');
-  assert.match(await page.locator('.estimate figcaption').textContent(), /estimate, 4; the band is its interval, 3 to 5/);
+  assert.equal(await page.locator('.estimate .chart').getAttribute('aria-label'), 'Score of 3 to 5 classes: 0.200 for 3, 0.520 for 5, and 0.500 for the estimate, 4');
+  assert.match(await page.locator('.estimate figcaption').textContent(), /estimate, 4; the band is its interval, 3 to 5\. It is read from these values smoothed/);
   assert.match(await page.locator('.figures').textContent(), /and 9 s to count classes/);
 });
 await check('search finds classes', async () => {
@@ -42,6 +53,9 @@ await check('search finds classes', async () => {
 await check('the map is drawn, zooms, shows what is under the pointer, and lets images be chosen', async () => {
   const canvas = page.locator('#map canvas');
   await canvas.scrollIntoViewIfNeeded();
+  // What was chosen before there was a map, and what is chosen while it is drawn, count.
+  await page.waitForSelector('#map canvas[data-drawn="before confidence"]', { timeout: 20000 });
+  await choose([0, 'after'], [1, 'truth'], [1, 'class']);
   await page.waitForSelector('#map canvas[data-drawn="after class"]', { timeout: 20000 });
   const box = await canvas.boundingBox();
   const star = () => page.locator('.star').first().evaluate((node) => node.style.left);
@@ -127,6 +141,21 @@ await check('marks on a card go when they are taken back', async () => {
   await page.click('dialog button:has-text("Accepted")');
   await page.keyboard.press('Escape');
   assert.doesNotMatch(await card.textContent(), /accepted/);
+});
+await check('what cannot be shown says why', async () => {
+  await page.addInitScript(() => {
+    window.ResizeObserver = function () {
+      throw new Error('no <b>observer</b> today');
+    };
+    window.createImageBitmap = () => Promise.reject(new Error('no pictures today'));
+  });
+  await open(report);
+  await page.locator('#map').scrollIntoViewIfNeeded();
+  await page.waitForSelector('#map .note:text("could not be drawn: no <b>observer</b> today")', { timeout: 20000 });
+  assert.equal(await page.locator('#map select').count(), 0);
+  await page.locator('#attention').scrollIntoViewIfNeeded();
+  await page.waitForSelector('#attention .note:text("could not be shown: no pictures today")', { timeout: 20000 });
+  assert.equal(await page.locator('section#configuration').count(), 1);
 });
 await browser.close();
 
