@@ -42,11 +42,8 @@ BankViews::BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed
       images_(2 * sampler.batch_size()) {}
 
 bool BankViews::gpu_gathers() const {
-  constexpr std::uint64_t kWord = 16;  // what the kernel copies at once
-  const BankLayout& l = bank_->layout();
   const at::Tensor all = bank_->all_tokens();
-  return device_.is_cuda() && all.defined() && (all.is_cuda() || all.is_pinned()) &&
-         l.token_row_bytes() % kWord == 0 && l.class_row_bytes() % kWord == 0;
+  return device_.is_cuda() && all.defined() && (all.is_cuda() || all.is_pinned());
 }
 
 bool BankViews::stays_in_bank() const {

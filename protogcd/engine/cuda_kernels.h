@@ -36,8 +36,8 @@ bool can_borrow_on_cuda(const TrunkTokens& tokens);
 void borrow_on_cuda(TrunkTokens& tokens, const at::Tensor& other, const at::Tensor& factor,
                     double epsilon);
 
-/// out[i] = from[rows[i]]. `from`: rows of `row_bytes` (a multiple of 16), in pinned memory of the
-/// host or on the device.
+/// out[i] = from[rows[i]]. `from`: rows of `row_bytes`, in pinned memory of the host or on the
+/// device.
 void gather_rows_on_cuda(const void* from, std::uint64_t row_bytes, const at::Tensor& rows,
                          at::Tensor& out);
 

@@ -66,8 +66,9 @@ __device__ void store(__nv_bfloat16* to, float value) {
   *to = __float2bfloat16_rn(value);
 }
 
-/// Rows of 16-byte words: some blocks a row. (Rows lie along x, where a grid may be long.)
-__global__ void gather_kernel(const uint4* from, const std::int64_t* rows, uint4* to, std::int64_t words) {
+/// Rows of words: some blocks a row. (Rows lie along x, where a grid may be long.)
+template <class Word>
+__global__ void gather_kernel(const Word* from, const std::int64_t* rows, Word* to, std::int64_t words) {
   const std::int64_t row = blockIdx.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x; i < words; i += gridDim.y * blockDim.x)
     to[row * words + i] = from[rows[row] * words + i];
@@ -119,10 +120,18 @@ void borrow_on_cuda(TrunkTokens& tokens, const at::Tensor& other, const at::Tens
 
 void gather_rows_on_cuda(const void* from, std::uint64_t row_bytes, const at::Tensor& rows, at::Tensor& out) {
   const c10::cuda::CUDAGuard guard(out.device());
-  gather_kernel<<<dim3(static_cast<unsigned>(rows.size(0)), 16), 256, 0, c10::cuda::getCurrentCUDAStream()>>>(
-      static_cast<const uint4*>(from), rows.const_data_ptr<std::int64_t>(), static_cast<uint4*>(out.data_ptr()),
-      static_cast<std::int64_t>(row_bytes / sizeof(uint4)));
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  const auto launch = [&](auto word) {
+    using Word = decltype(word);
+    gather_kernel<<<dim3(static_cast<unsigned>(rows.size(0)), 16), 256, 0, c10::cuda::getCurrentCUDAStream()>>>(
+        static_cast<const Word*>(from), rows.const_data_ptr<std::int64_t>(), static_cast<Word*>(out.data_ptr()),
+        static_cast<std::int64_t>(row_bytes / sizeof(Word)));
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+  };
+  if (row_bytes % sizeof(uint4) == 0) {
+    launch(uint4());
+  } else {
+    launch(std::uint16_t());  // no number here is shorter
+  }
 }
 
 void cut_windows(const std::uint8_t* pixels, const at::Tensor& windows, const Normalization& normalization, at::Tensor& out) {
