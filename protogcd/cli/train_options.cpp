@@ -10,9 +10,9 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/interrupt.h"
 #include "protogcd/core/text.h"
-#include "protogcd/data/corrections.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
+#include "protogcd/run/corrections.h"
 
 namespace protogcd::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "protogcd/cli/data_options.h"
 #include "protogcd/cli/image_options.h"
 #include "protogcd/cli/verb.h"
-#include "protogcd/gcd/trainer.h"
+#include "protogcd/discovery/trainer.h"
 
 namespace protogcd::cli {
 

@@ -10,10 +10,10 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/data/image_set.h"
-#include "protogcd/gcd/attention_maps.h"
 #include "protogcd/image/contact_sheet.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/studies/attention_maps.h"
 
 namespace protogcd::cli {
 namespace {

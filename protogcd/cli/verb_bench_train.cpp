@@ -26,9 +26,9 @@
 #include "protogcd/engine/captured_work.h"
 #include "protogcd/engine/placement.h"
 #include "protogcd/engine/tail.h"
-#include "protogcd/gcd/train_step.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/random_state.h"
+#include "protogcd/training/train_step.h"
 
 namespace protogcd::cli {
 namespace {

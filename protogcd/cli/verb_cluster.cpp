@@ -15,7 +15,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/engine/placement.h"
-#include "protogcd/gcd/centroid_model.h"
+#include "protogcd/model/centroid_model.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd::cli {

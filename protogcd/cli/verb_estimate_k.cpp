@@ -10,7 +10,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
-#include "protogcd/gcd/class_number_baselines.h"
+#include "protogcd/discovery/class_number_baselines.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd::cli {

@@ -13,11 +13,11 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/data/image_set.h"
-#include "protogcd/gcd/corruption_study.h"
-#include "protogcd/gcd/evaluation.h"
-#include "protogcd/gcd/model_outputs.h"
-#include "protogcd/gcd/training_set.h"
+#include "protogcd/model/evaluation.h"
+#include "protogcd/model/model_outputs.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/studies/corruption_study.h"
+#include "protogcd/training/training_set.h"
 
 namespace protogcd::cli {
 namespace {

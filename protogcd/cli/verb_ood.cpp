@@ -12,9 +12,9 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
-#include "protogcd/gcd/model_outputs.h"
-#include "protogcd/gcd/outlier_study.h"
+#include "protogcd/model/model_outputs.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/studies/outlier_study.h"
 
 namespace protogcd::cli {
 namespace {

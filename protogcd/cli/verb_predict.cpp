@@ -7,7 +7,7 @@
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
-#include "protogcd/gcd/prediction.h"
+#include "protogcd/model/prediction.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd::cli {

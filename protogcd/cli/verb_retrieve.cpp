@@ -9,10 +9,10 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/data/image_set.h"
-#include "protogcd/gcd/prediction.h"
-#include "protogcd/gcd/retrieval.h"
 #include "protogcd/image/encode.h"
+#include "protogcd/model/prediction.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/studies/retrieval.h"
 
 namespace protogcd::cli {
 namespace {

@@ -30,7 +30,7 @@ struct Embeddings {
   std::size_t width = 0;
 };
 
-/// attention.safetensors: where the model looks on a few images (gcd/report_files.h).
+/// attention.safetensors: where the model looks on a few images (discovery/report_files.h).
 struct AttentionMaps {
   std::vector<std::int64_t> images;                ///< [n]: which
   std::size_t side = 0;                            ///< S

@@ -16,10 +16,12 @@ namespace {
 
 // Lowest first. `cli` has two layers: the framework (core only) and the verbs, which may use
 // everything.
-const std::vector<std::string> kAreas = {"core", "image",   "data",   "analysis",
-                                         "nn",   "cluster", "engine", "pretrain",
-                                         "gcd",  "report",  "sweep",  "cli"};
-const std::set<std::string> kTorchFree = {"core", "image", "data", "analysis", "report", "sweep"};
+const std::vector<std::string> kAreas = {"core",    "image",    "data",    "analysis",  "run",
+                                         "nn",      "cluster",  "engine",  "pretrain",  "model",
+                                         "methods", "training", "studies", "discovery", "report",
+                                         "sweep",   "cli"};
+const std::set<std::string> kTorchFree = {"core", "image",  "data", "analysis",
+                                          "run",  "report", "sweep"};
 
 struct Include {
   std::string file, area, target;

@@ -13,7 +13,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/sha256.h"
-#include "tests/gcd/run_helpers.h"
+#include "tests/discovery/run_helpers.h"
 
 namespace protogcd {
 namespace {

@@ -1,0 +1,516 @@
+#include "protogcd/discovery/class_number.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "protogcd/cluster/semi_supervised_kmeans.h"
+#include "protogcd/cluster/silhouette.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/progress.h"
+#include "protogcd/core/text.h"
+#include "protogcd/discovery/class_number_baselines.h"
+
+namespace protogcd {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kMostGridPoints = 60;
+constexpr std::int64_t kStarts = 3;       // of k-means, for each K
+constexpr double kWidestInterval = 0.27;  // of k
+
+// Set by the tasks in docs/class-number.md.
+constexpr double kApart = 0.2;              // a silhouette below this says that nothing is apart
+constexpr double kClusterTolerance = 0.06;  // relative: K that score so little less fit as well
+constexpr double kScoreTolerance = 0.003;   // of log protoScore, for every old class
+constexpr double kSureWidth = 0.1;          // of k: numbers no farther apart are as good as one
+
+ClassNumberPoint unknown(std::int64_t k) {
+  return {.k = k,
+          .frozen_accuracy = kNaN,
+          .silhouette = kNaN,
+          .accuracy = kNaN,
+          .log_centroids = kNaN,
+          .log_score = kNaN};
+}
+
+/// Each with its neighbours, 1 : 2 : 1, so that one lucky clustering does not decide.
+std::vector<double> smoothed(const std::vector<double>& scores) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double before = scores[i == 0 ? i : i - 1];
+    const double after = scores[std::min(i + 1, scores.size() - 1)];
+    result.push_back((before + 2 * scores[i] + after) / 4);
+  }
+  return result;
+}
+
+/// Trains candidates and remembers what they scored.
+class Estimator {
+ public:
+  Estimator(TrainingMaterial& material, const Backbone& backbone, const ClassNumberOptions& options,
+            const Context& context)
+      : material_(material),
+        backbone_(backbone),
+        options_(options),
+        context_(context),
+        labels_(labelled_classes(material.set())),
+        k_old_(static_cast<std::int64_t>(material.set().dataset().old_classes)),
+        k_max_(largest_class_number(material.set(), options)) {}
+
+  ClassNumber run();
+  std::vector<ClassNumberPoint> curve(const std::vector<std::int64_t>& ks);
+
+ private:
+  std::int64_t steps_per_epoch() const {
+    return std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(material_.make_sampler(0).batches_per_epoch()));
+  }
+  std::int64_t cluster_steps() const {
+    return options_.cluster_steps.value_or(
+        std::clamp<std::int64_t>(18 * steps_per_epoch(), 450, 1000));
+  }
+  std::int64_t score_steps() const {
+    return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
+  }
+  CandidateOptions candidate(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
+                             std::int64_t seed) const;
+  std::vector<double> silhouettes(const std::vector<std::int64_t>& ks);
+  std::vector<double> frozen_accuracies(const std::vector<std::int64_t>& ks);
+  void try_numbers(const std::vector<std::int64_t>& ks);
+  ClassNumber by_clusters();
+  ClassNumber by_score();
+  ClassNumber by_algorithm_1();
+  std::int64_t algorithm_1();
+  ClassNumber answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const;
+
+  TrainingMaterial& material_;
+  const Backbone& backbone_;
+  const ClassNumberOptions& options_;
+  const Context& context_;
+  const at::Tensor labels_;
+  const std::int64_t k_old_, k_max_;
+  std::map<std::int64_t, ClassNumberPoint> points_;
+};
+
+CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps,
+                                      const ScheduleOptions& schedule, std::int64_t seed) const {
+  CandidateOptions options = options_.model;
+  options.head.classes = k;
+  options.schedule = schedule;
+  options.steps = steps;
+  options.seed = context_.seed + static_cast<std::uint64_t>(seed);
+  return options;
+}
+
+/// The mean over models with two numbers of prototypes and all seeds.
+std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
+  const std::int64_t steps = cluster_steps();
+  ScheduleOptions schedule = options_.model.schedule;
+  schedule.epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
+  schedule.ramp_epochs = std::max<std::int64_t>(schedule.epochs / 2, 1);
+  std::vector<std::int64_t> prototypes = {k_max_};
+  if (2 * k_old_ + 10 < k_max_) prototypes.push_back(2 * k_old_ + 10);
+  std::vector<CandidateOptions> models;
+  for (std::int64_t seed = 0; seed < options_.seeds; ++seed)
+    for (const std::int64_t k : prototypes) models.push_back(candidate(k, steps, schedule, seed));
+  std::vector<Candidate> trained;
+  {
+    Progress progress("estimate", models.size() * static_cast<std::uint64_t>(steps), "steps",
+                      context_.progress());
+    trained = train_candidates(material_, backbone_, models, progress, context_);
+  }
+  std::vector<double> sums(ks.size(), 0);
+  for (const Candidate& model : trained) {
+    const auto curve = silhouette_curve(model, labels_, ks, context_.seed, context_);
+    for (std::size_t i = 0; i < ks.size(); ++i)
+      sums[i] += curve[i] / static_cast<double>(trained.size());
+  }
+  for (std::size_t i = 0; i < ks.size(); ++i) {
+    points_.try_emplace(ks[i], unknown(ks[i]));
+    points_[ks[i]].silhouette = sums[i];
+  }
+  return sums;
+}
+
+std::vector<double> Estimator::frozen_accuracies(const std::vector<std::int64_t>& ks) {
+  const auto curve = labelled_accuracy_curve(untrained_candidate(material_, backbone_, context_),
+                                             labels_, ks, context_);
+  for (std::size_t i = 0; i < ks.size(); ++i)
+    points_.try_emplace(ks[i], unknown(ks[i])).first->second.frozen_accuracy = curve[i];
+  return curve;
+}
+
+/// Trains those of these numbers that were not tried yet, each with every seed.
+void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
+  std::vector<std::int64_t> fresh;
+  for (const std::int64_t k : ks) {
+    const ClassNumberPoint& point = points_.try_emplace(k, unknown(k)).first->second;
+    if (std::isnan(point.log_score) && std::ranges::find(fresh, k) == fresh.end())
+      fresh.push_back(k);
+  }
+  if (fresh.empty()) return;
+  ScheduleOptions schedule = options_.model.schedule;  // which ends no earlier than the steps
+  schedule.epochs =
+      std::max(schedule.epochs, (score_steps() + steps_per_epoch() - 1) / steps_per_epoch());
+  std::vector<CandidateOptions> models;
+  for (const std::int64_t k : fresh) {
+    for (std::int64_t seed = 0; seed < options_.seeds; ++seed)
+      models.push_back(candidate(k, score_steps(), schedule, seed));
+  }
+  Progress progress(fmt::format("try K = {}", fmt::join(fresh, ", ")),
+                    models.size() * static_cast<std::uint64_t>(score_steps()), "steps",
+                    context_.progress());
+  const auto trained = train_candidates(material_, backbone_, models, progress, context_);
+  const auto seeds = static_cast<std::size_t>(options_.seeds);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    ClassNumberPoint& point = points_.at(fresh[i]);
+    point.accuracy = point.log_centroids = point.log_score = 0;
+    for (std::size_t seed = 0; seed < seeds; ++seed) {
+      const PrototypeScore found = prototype_score(trained[i * seeds + seed], labels_, k_old_);
+      point.accuracy += found.accuracy / static_cast<double>(seeds);
+      point.log_centroids += found.log_centroids / static_cast<double>(seeds);
+      point.log_score += found.log_score() / static_cast<double>(seeds);
+    }
+  }
+}
+
+ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const {
+  ClassNumber result{.k = peak.k,
+                     .k_old = k_old_,
+                     .low = peak.low,
+                     .high = peak.high,
+                     .sureness = peak.sureness,
+                     .basis = basis,
+                     .is_largest = peak.k == k_max_};
+  if (result.is_largest) result.sureness = Sureness::kUnsure;
+  for (const auto& [k, point] : points_) result.curve.push_back(point);
+  return result;
+}
+
+ClassNumber Estimator::by_clusters() {
+  const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
+  std::vector<double> scores = smoothed(silhouettes(ks));
+  const double best = *std::ranges::max_element(scores);
+  if (best < kApart) {
+    context_.log.info(
+        fmt::format("the best silhouette is {:.2f}, at any number of clusters: classes are not "
+                    "apart enough to count clusters; searching the Prototype Score",
+                    best));
+    return by_score();
+  }
+  const std::vector<double> accuracy = smoothed(frozen_accuracies(ks));
+  for (std::size_t i = 0; i < ks.size(); ++i) scores[i] *= std::pow(accuracy[i], 0.25);
+  const double highest = *std::ranges::max_element(scores);
+  ClassNumberPeak peak = find_peak(ks, scores, kClusterTolerance * highest);
+  const std::int64_t between = ks.size() > 1 ? ks[1] - ks[0] - 1 : 0;  // numbers not looked at
+  peak.low = std::max(peak.low - between, k_old_);
+  peak.high = std::min(peak.high + between, k_max_);
+  return answer(peak, ClassNumberBasis::kClusters);
+}
+
+/// A coarse grid, then halfway to the neighbours of the best until they are near.
+ClassNumber Estimator::by_score() {
+  constexpr std::int64_t kCoarse = 8;
+  std::vector<std::int64_t> coarse;
+  for (std::int64_t i = 0; i <= kCoarse; ++i) {
+    const double share = static_cast<double>(i) / kCoarse;
+    coarse.push_back(
+        std::lround(static_cast<double>(k_old_) *
+                    std::pow(static_cast<double>(k_max_) / static_cast<double>(k_old_), share)));
+  }
+  try_numbers(coarse);
+  for (;;) {
+    std::vector<std::int64_t> ks;
+    for (const auto& [k, point] : points_)
+      if (!std::isnan(point.log_score)) ks.push_back(k);
+    const auto best =
+        std::ranges::max_element(ks, {}, [&](std::int64_t k) { return points_.at(k).log_score; });
+    const std::int64_t near =
+        std::max<std::int64_t>(1, std::lround(0.04 * static_cast<double>(*best)));
+    std::vector<std::int64_t> next;
+    if (best != ks.begin() && *best - *(best - 1) > near) next.push_back((*best + *(best - 1)) / 2);
+    if (best + 1 != ks.end() && *(best + 1) - *best > near)
+      next.push_back((*best + *(best + 1)) / 2);
+    if (next.empty()) {
+      std::vector<double> scores;
+      for (const std::int64_t k : ks) scores.push_back(points_.at(k).log_score);
+      return answer(find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_)),
+                    ClassNumberBasis::kPrototypeScore);
+    }
+    try_numbers(next);
+  }
+}
+
+ClassNumber Estimator::by_algorithm_1() {
+  const std::int64_t k =
+      k_old_ + search_new_classes(k_max_ - k_old_, [&](std::int64_t k_new) {
+        const std::int64_t first = k_old_ + k_new;
+        try_numbers({first, first + 1});
+        return std::pair(points_.at(first).log_score, points_.at(first + 1).log_score);
+      });
+  try_numbers({k});  // without room for new classes nothing was tried
+  std::vector<std::int64_t> ks;
+  std::vector<double> scores;
+  for (const auto& [tried, point] : points_) {
+    ks.push_back(tried);
+    scores.push_back(point.log_score);
+  }
+  ClassNumberPeak peak = find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_));
+  if (peak.k != k) peak.sureness = Sureness::kUnsure;  // the search passed by a better number
+  peak.low = std::min(peak.low, k);
+  peak.high = std::max(peak.high, k);
+  peak.k = k;
+  return answer(peak, ClassNumberBasis::kAlgorithm1);
+}
+
+ClassNumber Estimator::run() {
+  const auto start = std::chrono::steady_clock::now();
+  check_class_number(material_.set(), options_);
+  ClassNumber result = options_.rule == ClassNumberRule::kPaper ? by_algorithm_1() : by_clusters();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& ks) {
+  check_class_number(material_.set(), options_);
+  silhouettes(ks);
+  frozen_accuracies(ks);
+  std::vector<ClassNumberPoint> result;
+  try_numbers(ks);
+  for (const std::int64_t k : ks) result.push_back(points_.at(k));
+  return result;
+}
+
+nlohmann::json number_or_null(double value) {
+  return std::isnan(value) ? nlohmann::json() : nlohmann::json(value);
+}
+
+/// Minus infinity, which JSON does not have, stands as text.
+nlohmann::json logarithm(double value) {
+  return std::isinf(value) ? nlohmann::json("-inf") : number_or_null(value);
+}
+
+double number_of(const nlohmann::json& json) {
+  if (json.is_string()) return -std::numeric_limits<double>::infinity();
+  return json.is_null() ? kNaN : json.get<double>();
+}
+
+constexpr const char* kSurenessWords[] = {"sure", "fairly sure", "unsure"};
+constexpr const char* kBasisWords[] = {"clusters", "prototype score", "algorithm 1"};
+
+/// The enumerator whose word this is.
+template <class Enum, std::size_t kCount>
+Enum from_word(const char* const (&words)[kCount], const std::string& word) {
+  const auto found = std::ranges::find(words, word);
+  if (found == std::end(words)) throw DataError(fmt::format("'{}' is not known", word));
+  return static_cast<Enum>(found - std::begin(words));
+}
+
+}  // namespace
+
+at::Tensor labelled_classes(const TrainingSet& set) {
+  std::vector<std::int64_t> labels;
+  for (const Sample& sample : set.of(SampleSet::kLabelled)) labels.push_back(sample.label);
+  return at::tensor(at::ArrayRef<std::int64_t>(labels));
+}
+
+std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
+  const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
+  if (options.k_max) return *options.k_max;
+  const auto images = static_cast<std::int64_t>(set.train().size());
+  const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
+  return std::max(old, std::min({3 * old + 20, images / 5, old + unlabelled}));
+}
+
+void check_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
+  const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
+  const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
+  if (set.count(SampleSet::kLabelled) == 0) {
+    throw DataError(
+        "the number of classes is estimated with the help of labelled images, and "
+        "there are none",
+        "name the number with --k");
+  }
+  if (unlabelled == 0)
+    throw DataError("no unlabelled images: there are no new classes to be counted in them");
+  std::vector<bool> has_image(static_cast<std::size_t>(old));
+  for (const Sample& sample : set.of(SampleSet::kLabelled))
+    has_image[static_cast<std::size_t>(sample.label)] = true;
+  if (const auto none = std::ranges::find(has_image, false); none != has_image.end()) {
+    throw DataError(
+        fmt::format("class '{}' has no readable labelled image",
+                    set.dataset().classes[static_cast<std::size_t>(none - has_image.begin())]));
+  }
+  const std::int64_t k_max = largest_class_number(set, options);
+  if (k_max < old) {
+    throw UsageError(
+        fmt::format("--k-max: {} is less than the {} classes of the labelled images "
+                    "(K counts old and new)",
+                    k_max, old));
+  }
+  if (k_max < 2 || k_max - old > unlabelled) {
+    throw UsageError(
+        fmt::format("--k-max: {} classes cannot be told apart in {} images, {} of "
+                    "them unlabelled",
+                    k_max, set.train().size(), unlabelled));
+  }
+}
+
+ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
+                                  const ClassNumberOptions& options, const Context& context) {
+  return Estimator(material, backbone, options, context).run();
+}
+
+std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
+                                                 const Backbone& backbone,
+                                                 const ClassNumberOptions& options,
+                                                 const std::vector<std::int64_t>& ks,
+                                                 const Context& context) {
+  return Estimator(material, backbone, options, context).curve(ks);
+}
+
+std::int64_t search_new_classes(
+    std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores) {
+  std::int64_t low = 0, high = most_new;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    const auto [left, right] = scores(middle);
+    if (left < right) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high) {
+  const std::int64_t step = (high - low) / kMostGridPoints + 1;
+  std::vector<std::int64_t> ks;
+  for (std::int64_t k = low; k < high; k += step) ks.push_back(k);
+  ks.push_back(high);
+  return ks;
+}
+
+ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector<double>& scores,
+                          double tolerance) {
+  std::vector<std::size_t> order(ks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return scores[i]; });
+  const std::int64_t best = ks[order[0]];
+  const auto share = [&](double of_k) {
+    return static_cast<std::int64_t>(of_k * static_cast<double>(best));
+  };
+  const auto within = [&](std::size_t i, double limit) {
+    return scores[i] >= scores[order[0]] - limit;
+  };
+  ClassNumberPeak peak{.k = best, .low = best, .high = best};
+  std::int64_t near_low = best, near_high = best;
+  for (const std::size_t i : order) {
+    const std::int64_t low = std::min(peak.low, ks[i]), high = std::max(peak.high, ks[i]);
+    if (within(i, tolerance) && high - low <= share(kWidestInterval)) {
+      peak.low = low;
+      peak.high = high;
+    }
+    if (within(i, tolerance / 3)) {
+      near_low = std::min(near_low, ks[i]);
+      near_high = std::max(near_high, ks[i]);
+    }
+  }
+  const std::int64_t apart = near_high - near_low;
+  if (!std::isfinite(scores[order[0]]) || apart > share(kWidestInterval)) {
+    peak.sureness = Sureness::kUnsure;
+  } else {
+    peak.sureness =
+        apart <= std::max<std::int64_t>(1, share(kSureWidth)) ? Sureness::kSure : Sureness::kFairly;
+  }
+  return peak;
+}
+
+std::vector<double> silhouette_curve(const Candidate& candidate, const at::Tensor& labels,
+                                     const std::vector<std::int64_t>& ks, std::uint64_t seed,
+                                     const Context& context) {
+  const at::Tensor features = at::cat({candidate.labelled, candidate.unlabelled});
+  const Points points(features, "features");
+  const Silhouette silhouette(features);
+  const at::Tensor known =
+      at::cat({labels, at::full({candidate.unlabelled.size(0)}, -1, at::kLong)});
+  std::vector<double> curve;
+  for (const std::int64_t k : ks) {
+    const Clustering clusters = semi_supervised_kmeans(
+        points, known, {.k = k, .starts = kStarts, .seed = seed, .interrupt = context.interrupt});
+    curve.push_back(silhouette(clusters.labels));
+  }
+  return curve;
+}
+
+nlohmann::json ClassNumber::to_json() const {
+  nlohmann::json points = nlohmann::json::array();
+  for (const ClassNumberPoint& point : curve) {
+    points.push_back({{"k", point.k},
+                      {"frozen_accuracy", number_or_null(point.frozen_accuracy)},
+                      {"silhouette", number_or_null(point.silhouette)},
+                      {"acc_score", number_or_null(point.accuracy)},
+                      {"log_centr_score", logarithm(point.log_centroids)},
+                      {"log_proto_score", logarithm(point.log_score)}});
+  }
+  return {{"k", k},
+          {"k_old", k_old},
+          {"k_new", k - k_old},
+          {"interval", {low, high}},
+          {"sure", kSurenessWords[static_cast<int>(sureness)]},
+          {"by", kBasisWords[static_cast<int>(basis)]},
+          {"is_largest", is_largest},
+          {"curve", points},
+          {"seconds", seconds}};
+}
+
+ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
+  ClassNumber result{.k = json.at("k"),
+                     .k_old = json.at("k_old"),
+                     .low = json.at("interval").at(0),
+                     .high = json.at("interval").at(1)};
+  result.sureness = from_word<Sureness>(kSurenessWords, json.at("sure"));
+  result.basis = from_word<ClassNumberBasis>(kBasisWords, json.at("by"));
+  result.is_largest = json.at("is_largest");
+  if (result.k_old < 1 || result.k < result.k_old)
+    throw DataError(fmt::format("{} classes, {} of them old", result.k, result.k_old));
+  for (const auto& point : json.at("curve")) {
+    result.curve.push_back({point.at("k"), number_of(point.at("frozen_accuracy")),
+                            number_of(point.at("silhouette")), number_of(point.at("acc_score")),
+                            number_of(point.at("log_centr_score")),
+                            number_of(point.at("log_proto_score"))});
+  }
+  result.seconds = json.at("seconds");
+  return result;
+}
+
+std::string ClassNumber::in_words() const {
+  const bool unsure = sureness == Sureness::kUnsure;
+  std::string others;
+  if (is_largest) {
+    others = "it is the largest number looked at, --k-max allows more";
+  } else if (low == high) {
+    others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";
+  } else {
+    others = fmt::format("{} to {}{} fit about as well", low, high,
+                         unsure ? ", and numbers beyond," : "");
+  }
+  const char* why[] = {"Clusters of this number are distinct and keep the labelled classes whole",
+                       "Classes overlap too much to count clusters; at this number the old ones "
+                       "keep their images, and theirs alone, best",
+                       "Algorithm 1 of the paper ended at this number"};
+  return fmt::format("about {} classes: the {} old ones and {} new ({}: {}). {}. Estimated in {}.",
+                     k, k_old, k - k_old, kSurenessWords[static_cast<int>(sureness)], others,
+                     why[static_cast<int>(basis)], human_seconds(seconds));
+}
+
+}  // namespace protogcd

@@ -1,0 +1,114 @@
+// How many classes are there? (paper, section IV; docs/class-number.md says which rule does what.)
+//
+//   kClusters  Two models with more prototypes than classes are likely are trained, and their
+//              features clustered for every K: how distinct are the clusters (mean silhouette)?
+//              Clusters of the features as they were before training: do they keep the labelled
+//              classes whole (max-acc's accuracy)? K is where silhouette x accuracy^(1/4) is
+//              highest. Where even the best silhouette is low, classes are not apart from each
+//              other, and the Prototype Score is searched instead.
+//   kPaper     Algorithm 1: a binary search for the highest Prototype Score, as published.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protogcd/discovery/prototype_score.h"
+#include "protogcd/training/candidate.h"
+
+namespace protogcd {
+
+enum class ClassNumberRule { kClusters, kPaper };
+
+struct ClassNumberOptions {
+  ClassNumberRule rule = ClassNumberRule::kClusters;
+  std::optional<std::int64_t> k_max = {};  ///< nothing: 3 K_old + 20, at most a fifth of the images
+  std::int64_t epochs = 3;                 ///< of a candidate of the Prototype Score, and
+  std::int64_t min_steps = 350;            ///< never fewer steps than these
+  /// Of a model whose features are clustered; nothing: 18 epochs, at least 450 and at most 1,000.
+  std::optional<std::int64_t> cluster_steps = {};
+  std::int64_t seeds = 1;  ///< repetitions, which narrow the noise
+  /// Of a full run; what a candidate needs is set here. Its pseudo-labels are chosen batch by
+  /// batch.
+  CandidateOptions model = {};
+};
+
+/// What is known about one K; NaN where it was not looked at.
+struct ClassNumberPoint {
+  std::int64_t k = 0;
+  double frozen_accuracy = 0;  ///< of clusters of untrained features, on the labelled images
+  double silhouette = 0;       ///< mean over the models
+  double accuracy = 0, log_centroids = 0, log_score = 0;  ///< Prototype Score
+};
+
+enum class Sureness { kSure, kFairly, kUnsure };
+/// What decided: clusters, the Prototype Score because clusters overlap, or Algorithm 1.
+enum class ClassNumberBasis { kClusters, kPrototypeScore, kAlgorithm1 };
+
+struct ClassNumber {
+  std::int64_t k = 0, k_old = 0;
+  std::int64_t low = 0, high = 0;  ///< other numbers that fit about as well
+  Sureness sureness = Sureness::kUnsure;
+  ClassNumberBasis basis = ClassNumberBasis::kClusters;
+  bool is_largest = false;  ///< the largest number looked at: there may be more
+  std::vector<ClassNumberPoint> curve = {};
+  double seconds = 0;
+
+  /// `k`, `k_new`, `interval`, `curve`, `seconds`, ...
+  nlohmann::json to_json() const;
+  /// DataError where it makes no sense.
+  static ClassNumber from_json(const nlohmann::json& json);
+  /// For people: what was found, and how sure that is.
+  std::string in_words() const;
+};
+
+/// UsageError or DataError where there is nothing to estimate from: no labelled or no unlabelled
+/// images, or a k_max below the old classes or above what the images can tell.
+void check_class_number(const TrainingSet& set, const ClassNumberOptions& options);
+std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options);
+/// Of the labelled images, [N_l] int64.
+at::Tensor labelled_classes(const TrainingSet& set);
+
+ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
+                                  const ClassNumberOptions& options, const Context& context);
+
+/// All numbers in `ks`, each with every score.
+std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
+                                                 const Backbone& backbone,
+                                                 const ClassNumberOptions& options,
+                                                 const std::vector<std::int64_t>& ks,
+                                                 const Context& context);
+
+// The parts, for tests and for other searches.
+
+/// Algorithm 1: the number of new classes in 0 .. most_new with the highest score, if the score
+/// rises and then falls. `scores` gives those of k and k + 1; equal ones (two of minus infinity
+/// too) move the search to the left.
+std::int64_t search_new_classes(
+    std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores);
+
+/// The numbers from low to high that are looked at: all, or evenly spread ones where they are many.
+std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high);
+
+/// The best of some numbers, and those that score about as well.
+struct ClassNumberPeak {
+  std::int64_t k = 0, low = 0, high = 0;
+  Sureness sureness = Sureness::kUnsure;
+};
+
+/// `tolerance`: how far below the best score is about as well. The interval is at most 27% of k
+/// wide. How sure the peak is depends on how far apart those numbers are that score within a third
+/// of the tolerance. Of equal scores the lowest number counts. There must be a number.
+ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector<double>& scores,
+                          double tolerance);
+
+/// Mean silhouette of semi-supervised k-means of a candidate's features, for each number of
+/// clusters. labels [N_l] int64.
+std::vector<double> silhouette_curve(const Candidate& candidate, const at::Tensor& labels,
+                                     const std::vector<std::int64_t>& ks, std::uint64_t seed,
+                                     const Context& context);
+
+}  // namespace protogcd

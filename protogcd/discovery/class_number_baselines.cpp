@@ -1,0 +1,110 @@
+#include "protogcd/discovery/class_number_baselines.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "protogcd/analysis/accuracy.h"
+#include "protogcd/analysis/bounded_minimum.h"
+#include "protogcd/cluster/kmeans.h"
+#include "protogcd/cluster/silhouette.h"
+#include "protogcd/discovery/class_number.h"
+
+namespace protogcd {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::int32_t> small_numbers(const at::Tensor& labels) {
+  const at::Tensor narrow = labels.to(at::kInt).contiguous();
+  const std::int32_t* first = narrow.const_data_ptr<std::int32_t>();
+  return {first, first + narrow.numel()};
+}
+
+/// Share of the labelled images in the cluster that is matched to their class.
+double labelled_accuracy(const Clustering& clusters, const at::Tensor& labels) {
+  const Confusion confusion(small_numbers(clusters.labels.narrow(0, 0, labels.size(0))),
+                            small_numbers(labels));
+  return clustering_accuracy(confusion, match_clusters(confusion),
+                             static_cast<std::int32_t>(confusion.classes()))
+      .all;
+}
+
+std::int64_t max_acc(const Points& points, const at::Tensor& labels, std::int64_t k_old,
+                     std::int64_t k_max, const Context& context) {
+  std::map<std::int64_t, double> known;  // the search comes back to the same numbers
+  const auto loss = [&](double place) {
+    const auto k = static_cast<std::int64_t>(place);
+    if (!known.contains(k)) {
+      known[k] = -labelled_accuracy(
+          kmeans(points, {.k = k, .seed = context.seed, .interrupt = context.interrupt}), labels);
+    }
+    return known.at(k);
+  };
+  return static_cast<std::int64_t>(bounded_minimum(
+      loss, {.low = static_cast<double>(k_old), .high = static_cast<double>(k_max)}));
+}
+
+}  // namespace
+
+std::vector<double> labelled_accuracy_curve(const Candidate& frozen, const at::Tensor& labels,
+                                            const std::vector<std::int64_t>& ks,
+                                            const Context& context) {
+  const Points points(at::cat({frozen.labelled, frozen.unlabelled}), "features");
+  std::vector<double> curve;
+  for (const std::int64_t k : ks) {
+    curve.push_back(labelled_accuracy(
+        kmeans(points, {.k = k, .starts = 5, .seed = context.seed, .interrupt = context.interrupt}),
+        labels));
+  }
+  return curve;
+}
+
+std::size_t elbow_of(const std::vector<double>& values) {
+  std::size_t best = 0;
+  double farthest = 0;
+  const double last = static_cast<double>(values.size()) - 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double share = last > 0 ? static_cast<double>(i) / last : 0;
+    const double below = values.front() + share * (values.back() - values.front()) - values[i];
+    if (below > farthest) {
+      farthest = below;
+      best = i;
+    }
+  }
+  return best;
+}
+
+std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
+                                                        const at::Tensor& labels,
+                                                        std::int64_t k_old, std::int64_t k_max,
+                                                        const Context& context) {
+  const at::Tensor features = at::cat({frozen.labelled, frozen.unlabelled});
+  const Points points(features, "features");
+  const auto seconds_since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  const auto start = Clock::now();
+  std::vector<BaselineClassNumber> results = {
+      {"max-acc", max_acc(points, labels, k_old, k_max, context), seconds_since(start)}};
+
+  const auto second = Clock::now();
+  const Silhouette silhouette(features);
+  const auto ks = class_number_grid(std::max<std::int64_t>(k_old, 2), k_max);
+  std::vector<double> scores, inertias;
+  for (const std::int64_t k : ks) {
+    const Clustering clusters =
+        kmeans(points, {.k = k, .starts = 3, .seed = context.seed, .interrupt = context.interrupt});
+    scores.push_back(silhouette(clusters.labels));
+    inertias.push_back(clusters.inertia);
+  }
+  const auto best = std::ranges::max_element(scores) - scores.begin();
+  const double took = seconds_since(second);
+  results.push_back({"silhouette", ks[static_cast<std::size_t>(best)], took});
+  results.push_back({"elbow", ks[elbow_of(inertias)], took});
+  return results;
+}
+
+}  // namespace protogcd

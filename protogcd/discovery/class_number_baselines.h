@@ -1,0 +1,39 @@
+// Other ways to count classes, on the features of the backbone as it is: for comparison.
+//
+//   max-acc     GCD's (Vaze et al. 2022): the K whose k-means clusters agree best with the labels
+//   of
+//               the labelled images, searched by bounded Brent as the released code does
+//   silhouette  the K whose clusters have the highest mean silhouette
+//   elbow       the K where the curve of the inertia is farthest below the line between its ends
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "protogcd/training/candidate.h"
+
+namespace protogcd {
+
+struct BaselineClassNumber {
+  std::string method;
+  std::int64_t k = 0;
+  double seconds = 0;
+};
+
+/// labels [N_l] int64 of the labelled images.
+std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
+                                                        const at::Tensor& labels,
+                                                        std::int64_t k_old, std::int64_t k_max,
+                                                        const Context& context);
+
+/// Of k-means clusters of all images, for each number of clusters: the share of the labelled images
+/// that are in the cluster matched to their class. What max-acc maximises.
+std::vector<double> labelled_accuracy_curve(const Candidate& frozen, const at::Tensor& labels,
+                                            const std::vector<std::int64_t>& ks,
+                                            const Context& context);
+
+/// The position of the value that is farthest below the line from the first to the last.
+std::size_t elbow_of(const std::vector<double>& values);
+
+}  // namespace protogcd

@@ -1,0 +1,26 @@
+// The objective with its gradients in a few CUDA kernels (objective_kernels.cu), for one process in
+// float32. `Objective` is the definition; a test holds this to it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "protogcd/methods/protogcd/objective.h"
+#include "protogcd/nn/head.h"
+
+namespace protogcd {
+
+constexpr float kUnitFloor = 1e-12f;  ///< as unit_rows has it
+
+/// Temperatures, and what each term weighs in the total.
+struct ObjectiveSettings {
+  float tau_base, tau_sharp, tau_sep, tau_unsup_con, tau_sup_con, confidence_floor;
+  float weight_dapl, weight_sup, weight_entropy, weight_separation, weight_unsup_con,
+      weight_sup_con;
+};
+
+/// log_prior [K], hard_count a scalar int64, labelled and hard float32: all on the device.
+ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch,
+                                     const at::Tensor& hard_count, const at::Tensor& log_prior,
+                                     const ObjectiveSettings& settings);
+
+}  // namespace protogcd

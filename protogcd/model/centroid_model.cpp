@@ -1,0 +1,24 @@
+#include "protogcd/model/centroid_model.h"
+
+#include <ATen/ATen.h>
+
+#include "protogcd/model/outlier_calibration.h"
+
+namespace protogcd {
+
+Model centroid_model(const Backbone& backbone, const std::vector<std::string>& old_classes,
+                     const at::Tensor& features, const at::Tensor& centroids,
+                     const ReadingOptions& reading, const Context& context) {
+  ModelInfo info = untrained_model_info(backbone, old_classes, centroids.size(0), reading);
+  info.head.hidden = info.head.projection = 1;  // there is nothing to project
+  Model model(backbone, std::move(info), place(context), /*seed=*/0);
+  model.set_prototypes(centroids);
+  const OutlierCalibration usual;
+  const at::Tensor cosines =
+      at::matmul(unit_rows(features), unit_rows(centroids.to(features.options())).t())
+          .to(at::kCPU, at::kFloat);
+  model.set_outliers(calibrate_outliers(model.info(), cosines, usual.score, usual.kept));
+  return model;
+}
+
+}  // namespace protogcd

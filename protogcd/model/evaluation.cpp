@@ -1,0 +1,104 @@
+#include "protogcd/model/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace protogcd {
+
+namespace {
+
+/// Mean confidence over the images whose class is in [first, last).
+double mean_confidence(const Predictions& predictions, std::span<const std::int32_t> truths,
+                       std::int32_t first, std::int32_t last) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    if (truths[i] < first || truths[i] >= last) continue;
+    sum += predictions.confidence[i];
+    ++count;
+  }
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t> truths,
+                    std::int64_t old_classes) {
+  const auto old = static_cast<std::int32_t>(old_classes);
+  const Confusion confusion(predictions.labels, truths);
+  const ClusterMapping mapping = match_clusters(confusion);
+  const auto predicted_old =
+      std::ranges::count_if(predictions.labels, [&](std::int32_t label) { return label < old; });
+  const auto end = predictions.marginal.begin() +
+                   std::min<std::ptrdiff_t>(old, std::ssize(predictions.marginal));
+  return {.samples = confusion.samples(),
+          .accuracy = clustering_accuracy(confusion, mapping, old),
+          .balanced = balanced_accuracy(confusion, mapping, old),
+          .separate = separate_accuracy(confusion, old),
+          .nmi = normalized_mutual_information(confusion),
+          .ari = adjusted_rand_index(confusion),
+          .marginal_old = std::accumulate(predictions.marginal.begin(), end, 0.0),
+          .predicted_old = static_cast<double>(predicted_old) /
+                           static_cast<double>(std::max<std::size_t>(predictions.size(), 1)),
+          .confidence_old = mean_confidence(predictions, truths, 0, old),
+          .confidence_new =
+              mean_confidence(predictions, truths, old, std::numeric_limits<std::int32_t>::max())};
+}
+
+std::string confusion_csv(const Predictions& predictions, std::span<const std::int32_t> truths,
+                          std::span<const std::string> classes,
+                          std::span<const std::string> clusters) {
+  const Confusion confusion(predictions.labels, truths);
+  const MatchingOrder order = matching_order(confusion, clusters.size());
+  std::string csv = "class";
+  for (const std::size_t cluster : order.clusters)
+    csv += fmt::format(",{}", csv_field(clusters[cluster]));
+  csv += "\n";
+  for (const std::size_t of_class : order.classes) {
+    csv += csv_field(classes[of_class]);
+    for (const std::size_t cluster : order.clusters) {
+      csv += fmt::format(",{}",
+                         cluster < confusion.clusters() ? confusion.count(cluster, of_class) : 0);
+    }
+    csv += "\n";
+  }
+  return csv;
+}
+
+nlohmann::json to_json(const Evaluation& evaluation) {
+  const auto percent = [](const Accuracy& accuracy) {
+    return nlohmann::json{{"all", 100 * accuracy.all},
+                          {"old", 100 * accuracy.old_classes},
+                          {"new", 100 * accuracy.new_classes}};
+  };
+  nlohmann::json json = percent(evaluation.accuracy);
+  json["samples"] = evaluation.samples;
+  json["balanced"] = percent(evaluation.balanced);
+  json["v1"] = percent(evaluation.separate);
+  json["nmi"] = evaluation.nmi;
+  json["ari"] = evaluation.ari;
+  json["p_old"] = evaluation.marginal_old;
+  json["p_new"] = 1 - evaluation.marginal_old;
+  json["r_old"] = evaluation.predicted_old;
+  json["r_new"] = 1 - evaluation.predicted_old;
+  json["confidence"] = {{"old", evaluation.confidence_old},
+                        {"new", evaluation.confidence_new},
+                        {"gap", evaluation.confidence_old - evaluation.confidence_new}};
+  return json;
+}
+
+std::string in_words(const Evaluation& evaluation) {
+  if (evaluation.samples == 0) return "no labels to compare with";
+  const auto percent = [](double value) {
+    return std::isnan(value) ? std::string("-") : fmt::format("{:.1f}", 100 * value);
+  };
+  return fmt::format("All {}, Old {}, New {}", percent(evaluation.accuracy.all),
+                     percent(evaluation.accuracy.old_classes),
+                     percent(evaluation.accuracy.new_classes));
+}
+
+}  // namespace protogcd

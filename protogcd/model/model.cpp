@@ -1,0 +1,249 @@
+#include "protogcd/model/model.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/core/sha256.h"
+#include "protogcd/nn/state_dict.h"
+#include "protogcd/training/train_step.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInfoFile = "model.json";
+constexpr const char* kTensorFile = "model.safetensors";
+constexpr int kFormat = 1;
+
+}  // namespace
+
+OutlierScorer ModelInfo::outlier_scorer() const {
+  if (!outliers) return OutlierScorer(temperature);
+  return OutlierScorer(temperature, outliers->concentrations, head.width);
+}
+
+std::string ModelInfo::to_json() const {
+  nlohmann::ordered_json json = {{"format", kFormat},
+                                 {"k", k()},
+                                 {"k_old", old_classes},
+                                 {"k_new", k() - old_classes},
+                                 {"classes", classes},
+                                 {"tensors_sha256", tensors_sha256},
+                                 {"temperature", temperature},
+                                 {"backbone",
+                                  {{"file", backbone_file},
+                                   {"preset", backbone_preset},
+                                   {"sha256", backbone_sha256},
+                                   {"heads", backbone_heads},
+                                   {"first_trained_block", first_trained_block}}},
+                                 {"preprocessing",
+                                  {{"size", preprocessing.size},
+                                   {"mean", preprocessing.mean},
+                                   {"std", preprocessing.deviation},
+                                   {"apply_orientation", reading.apply_orientation},
+                                   {"fast_decode", reading.fast_decode}}},
+                                 {"head",
+                                  {{"width", head.width},
+                                   {"hidden", head.hidden},
+                                   {"projection", head.projection},
+                                   {"wide_projection", head.wide_projection}}}};
+  if (outliers) {
+    json["outliers"] = {{"score", name_of(outliers->score)},
+                        {"kept", outliers->kept},
+                        {"threshold", outliers->threshold},
+                        {"images", outliers->images},
+                        {"concentrations", outliers->concentrations}};
+  }
+  return json.dump(2) + "\n";
+}
+
+namespace {
+
+OutlierCalibration outliers_from(const nlohmann::json& json, std::size_t classes,
+                                 const std::string& origin) {
+  OutlierCalibration outliers{
+      .score = find_outlier_score(json.at("score").get<std::string>()),
+      .kept = json.at("kept"),
+      .threshold = json.at("threshold"),
+      .concentrations = json.at("concentrations").get<std::vector<double>>(),
+      .images = json.at("images")};
+  if (outliers.concentrations.size() != classes) {
+    throw ModelFileError(fmt::format("{}: {} concentrations for {} classes", origin,
+                                     outliers.concentrations.size(), classes));
+  }
+  return outliers;
+}
+
+}  // namespace
+
+ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origin) {
+  ModelInfo info;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    if (const int format = json.at("format"); format != kFormat) {
+      throw ModelFileError(fmt::format("{}: format {} is not known, this program reads format {}",
+                                       origin, format, kFormat));
+    }
+    info.classes = json.at("classes").get<std::vector<std::string>>();
+    info.old_classes = json.at("k_old");
+    info.temperature = json.at("temperature");
+    info.tensors_sha256 = json.at("tensors_sha256");
+    const auto& backbone = json.at("backbone");
+    info.backbone_file = backbone.at("file");
+    info.backbone_preset = backbone.at("preset");
+    info.backbone_sha256 = backbone.at("sha256");
+    info.backbone_heads = backbone.at("heads");
+    info.first_trained_block = backbone.at("first_trained_block");
+    const auto& pixels = json.at("preprocessing");
+    info.preprocessing = {pixels.at("size"), pixels.at("mean"), pixels.at("std")};
+    info.reading = {pixels.at("apply_orientation"), pixels.at("fast_decode")};
+    const auto& head = json.at("head");
+    info.head = {head.at("width"), static_cast<std::int64_t>(info.classes.size()),
+                 head.at("hidden"), head.at("projection"), head.at("wide_projection")};
+    if (json.contains("outliers"))
+      info.outliers = outliers_from(json.at("outliers"), info.classes.size(), origin);
+  } catch (const UsageError& error) {  // an outlier score of that name is not known
+    throw ModelFileError(fmt::format("{}: {}", origin, error.what()));
+  } catch (const nlohmann::json::exception& error) {
+    throw ModelFileError(fmt::format("{}: {}", origin, error.what()));
+  }
+  if (info.classes.empty() || info.old_classes < 0 || info.old_classes > info.k()) {
+    throw ModelFileError(fmt::format("{}: {} classes, {} of them old, make no sense", origin,
+                                     info.k(), info.old_classes));
+  }
+  return info;
+}
+
+std::vector<std::string> class_names(const std::vector<std::string>& old_classes, std::int64_t k) {
+  std::vector<std::string> names = old_classes;
+  const auto old = static_cast<std::int64_t>(old_classes.size());
+  const std::size_t digits = std::max<std::size_t>(2, std::to_string(k - old).size());
+  for (std::int64_t number = 1; std::ssize(names) < k; ++number) {
+    std::string name = fmt::format("new-{:0{}}", number, digits);
+    // An old class may have such a name already.
+    if (std::ranges::find(old_classes, name) == old_classes.end()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+ModelInfo untrained_model_info(const Backbone& backbone,
+                               const std::vector<std::string>& old_classes, std::int64_t k,
+                               const ReadingOptions& reading) {
+  return {.classes = class_names(old_classes, k),
+          .old_classes = std::ssize(old_classes),
+          .head = {.width = backbone.config.width, .classes = k},
+          .first_trained_block = backbone.config.depth - 1,
+          .temperature = 0.1,
+          .preprocessing = backbone.preprocessing,
+          .reading = reading,
+          .tensors_sha256 = {},
+          .backbone_file = backbone.is_builtin()
+                               ? backbone.file.string()
+                               : fs::absolute(backbone.file).lexically_normal().string(),
+          .backbone_preset = backbone.preset,
+          .backbone_sha256 = backbone_sha256(backbone.file),
+          .backbone_heads = backbone.config.heads};
+}
+
+Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
+             std::uint64_t seed, std::shared_ptr<const Trunk> trunk)
+    : info_(std::move(info)),
+      placement_(placement),
+      trunk_(trunk ? std::move(trunk)
+                   : std::make_shared<const Trunk>(backbone.vit, placement.frozen, placement.device,
+                                                   info_.first_trained_block)),
+      blocks_(make_trained_blocks(backbone.vit, info_.first_trained_block, placement.trained,
+                                  placement.device)),
+      head_(info_.head, seed, placement.trained, placement.device) {}
+
+at::Tensor Model::features(const TrunkTokens& tokens) const {
+  const at::NoGradGuard no_grad;
+  return blocks_->forward(tokens);
+}
+
+at::Tensor Model::cosines(const TrunkTokens& tokens) const {
+  const at::NoGradGuard no_grad;
+  return head_.cosines(features(tokens));
+}
+
+LoaderOptions Model::center_loader(std::size_t threads) const {
+  return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads,
+                        placement_.device);
+}
+
+void Model::set_prototypes(const at::Tensor& directions) {
+  const at::NoGradGuard no_grad;
+  head_.named_parameters().at("prototype_layer.weight_v").copy_(directions);
+}
+
+void Model::save(const fs::path& folder) const {
+  create_folders(folder);
+  std::vector<at::Tensor> on_cpu;  // keeps the entries' bytes alive
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, tensor] : trained_parameters(*blocks_, head_)) {
+    on_cpu.push_back(tensor.detach().to(at::kCPU).contiguous());
+    entries.push_back(entry_of(name, on_cpu.back()));
+  }
+  write_safetensors(folder / kTensorFile, entries);
+  save_info(folder);
+}
+
+void Model::save_info(const fs::path& folder) const {
+  ModelInfo info = info_;
+  info.tensors_sha256 = sha256_file(folder / kTensorFile);
+  write_file_atomically(folder / kInfoFile, info.to_json());
+}
+
+fs::path model_folder(const fs::path& run) {
+  return fs::exists(run / kInfoFile) ? run : run / "model";
+}
+
+Backbone backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
+  const fs::path file = backbone_file.empty() ? fs::path(info.backbone_file) : backbone_file;
+  if (file != kBuiltinBackbone && !fs::exists(file)) {
+    throw ModelFileError(fmt::format("{}: the model's backbone is not there", file.string()),
+                         "say with --backbone where it is now");
+  }
+  if (backbone_sha256(file) != info.backbone_sha256) {
+    throw ModelFileError(
+        fmt::format("{}: not the backbone that the model was trained on", file.string()),
+        fmt::format("its SHA-256 should be {}", info.backbone_sha256));
+  }
+  Backbone backbone =
+      load_backbone({.backbone = file.string(), .weights_dir = {}, .heads = info.backbone_heads});
+  backbone.preprocessing = info.preprocessing;
+  return backbone;
+}
+
+Model load_model(const fs::path& run, const fs::path& backbone_file, const Context& context) {
+  const fs::path folder = model_folder(run);
+  const fs::path info_file = folder / kInfoFile, tensor_file = folder / kTensorFile;
+  if (!fs::exists(info_file)) {
+    throw ModelFileError(fmt::format("{}: there is no {} in it", run.string(), kInfoFile),
+                         "--model takes the folder of a finished run");
+  }
+  ModelInfo info = ModelInfo::from_json(read_text_file(info_file), info_file.string());
+  if (sha256_file(tensor_file) != info.tensors_sha256) {
+    throw ModelFileError(
+        fmt::format("{}: damaged, its checksum does not match", tensor_file.string()));
+  }
+  const Backbone backbone = backbone_of(info, backbone_file);
+  Model model(backbone, std::move(info), place(context), 0);
+  const StateDict state = load_state_dict(tensor_file);
+  const auto parameters = trained_parameters(model.blocks(), model.head());
+  std::vector<ExpectedTensor> expected;
+  for (const auto& [name, tensor] : parameters) expected.push_back({name, tensor.sizes().vec()});
+  check_tensors(state, expected);
+  for (const auto& [name, tensor] : parameters) tensor.copy_(state.tensors.at(name));
+  return model;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,157 @@
+#include "protogcd/model/prediction.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+
+namespace protogcd {
+
+namespace {
+
+bool is_outlier(const ModelInfo& info, double score) {
+  return info.outliers && score > info.outliers->threshold;
+}
+
+}  // namespace
+
+void Predictions::add(const at::Tensor& cosines, const ModelInfo& info) {
+  if (!cosines.isfinite().all().item<bool>()) {
+    throw ModelFileError("the features of an image are not numbers",
+                         "the backbone or the model may be damaged; try --dtype float32");
+  }
+  const auto [best, label] = cosines.max(1);
+  const at::Tensor posterior = at::softmax(cosines / info.temperature, 1);
+  const at::Tensor columns =
+      at::stack({label.to(at::kDouble), posterior.amax(1).to(at::kDouble), best.to(at::kDouble)})
+          .to(at::kCPU)
+          .contiguous();
+  const at::Tensor rows = cosines.to(at::kCPU, at::kFloat).contiguous();  // [B, K]
+  const OutlierScorer score = info.outlier_scorer();
+  const auto values = columns.accessor<double, 2>();
+  const auto k = static_cast<std::size_t>(rows.size(1));
+  for (std::int64_t i = 0; i < columns.size(1); ++i) {
+    labels.push_back(static_cast<std::int32_t>(values[0][i]));
+    confidence.push_back(static_cast<float>(values[1][i]));
+    typicality.push_back(static_cast<float>(values[2][i]));
+    outlier_score.push_back(score(
+        info.outlier_score(), {rows.const_data_ptr<float>() + static_cast<std::size_t>(i) * k, k}));
+  }
+  const at::Tensor sums = posterior.sum(0, /*keepdim=*/false, at::kDouble).to(at::kCPU);
+  marginal.resize(k);
+  for (std::int64_t c = 0; c < sums.size(0); ++c) {
+    marginal[static_cast<std::size_t>(c)] += sums.const_data_ptr<double>()[c];
+  }
+}
+
+std::uint64_t Predictions::outliers(const ModelInfo& info) const {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(outlier_score, [&](double score) { return is_outlier(info, score); }));
+}
+
+void Predictions::finish() {
+  for (double& share : marginal) share /= static_cast<double>(std::max<std::size_t>(size(), 1));
+}
+
+Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context) {
+  Predictions predictions;
+  tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
+    predictions.add(model.cosines(batch), model.info());
+  });
+  predictions.finish();
+  return predictions;
+}
+
+std::vector<std::string> PredictionWriter::header() {
+  return {"path", "class", "is_new", "confidence", "typicality", "outlier_score", "is_outlier"};
+}
+
+PredictionWriter::PredictionWriter(const std::filesystem::path& file, const ModelInfo& info)
+    : info_(info), json_(file.extension() == ".json"), file_(file) {
+  file_.write(json_ ? std::string("[") : fmt::format("{}\n", fmt::join(header(), ",")));
+}
+
+void PredictionWriter::row(const std::string& path, const Predictions& predictions,
+                           std::size_t index) {
+  const std::int32_t label = predictions.labels[index];
+  const std::string& name = info_.classes[static_cast<std::size_t>(label)];
+  const bool is_new = info_.is_new(label);
+  const double score = predictions.outlier_score[index];
+  if (!json_) {
+    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}\n", csv_field(path), csv_field(name),
+                            is_new ? 1 : 0, predictions.confidence[index],
+                            predictions.typicality[index], score,
+                            !info_.outliers            ? ""
+                            : is_outlier(info_, score) ? "1"
+                                                       : "0"));
+    return;
+  }
+  nlohmann::ordered_json object = {{"path", path},
+                                   {"class", name},
+                                   {"is_new", is_new},
+                                   {"confidence", predictions.confidence[index]},
+                                   {"typicality", predictions.typicality[index]},
+                                   {"outlier_score", score},
+                                   {"is_outlier", nullptr}};
+  if (info_.outliers) object["is_outlier"] = is_outlier(info_, score);
+  file_.write(fmt::format("{}\n{}", empty_ ? "" : ",",
+                          object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  empty_ = false;
+}
+
+void PredictionWriter::commit() {
+  if (json_) file_.write("\n]\n");
+  file_.commit();
+}
+
+PredictSummary predict_images(const Model& model, const SourceTable& sources,
+                              const PredictOptions& options, const BadImagePolicy& policy,
+                              const Context& context) {
+  check_output_file(options.out, options.overwrite, "--out");
+  const std::filesystem::path skipped_file =
+      std::filesystem::path(options.out).replace_extension(".skipped.csv");
+  std::vector<std::uint32_t> list(sources.size());
+  std::iota(list.begin(), list.end(), 0u);
+  SkippedFiles skipped(policy, sources.size());
+  PredictSummary summary{.per_class = std::vector<std::uint64_t>(model.info().classes.size())};
+  const auto start = std::chrono::steady_clock::now();
+  {
+    PredictionWriter writer(options.out, model.info());
+    CsvPaths paths(options.out);
+    Progress progress("predict", sources.size(), "images", context.progress());
+    ImageLoader images(sources, ImageList::center_views(list), model.center_loader(context.threads),
+                       skipped);
+    std::size_t done = 0;
+    while (const ImageBatch* batch = images.next()) {
+      Predictions predictions;
+      predictions.add(model.cosines(model.trunk().run(batch->pixels)), model.info());
+      summary.outliers += predictions.outliers(model.info());
+      for (std::size_t i = 0; i < batch->sources.size(); ++i) {
+        writer.row(paths(sources, batch->sources[i]), predictions, i);
+        ++summary.per_class[static_cast<std::size_t>(predictions.labels[i])];
+      }
+      summary.images += batch->sources.size();
+      progress.add(batch->end - done);
+      done = batch->end;
+    }
+    progress.add(sources.size() - done);
+    writer.commit();
+  }
+  summary.skipped = skipped.count();
+  if (summary.skipped > 0) {
+    skipped.write(skipped_file, sources);
+  } else {
+    std::error_code ignored;
+    std::filesystem::remove(skipped_file, ignored);  // of an earlier prediction that was replaced
+  }
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return summary;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,109 @@
+#include "protogcd/run/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/json_lines.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockFile = ".lock";
+
+/// All that a run writes at its top.
+bool is_of_a_run(const std::string& name) {
+  for (const char* known :
+       {kLockFile, "config.toml", "run.json", "estimate.json", "metrics.jsonl", "predictions.csv",
+        "result.json", "skipped.csv", "model", "checkpoints", "bank", "report.html"}) {
+    if (name == known) return true;
+  }
+  return name.starts_with("events.out.tfevents") || name.starts_with("embeddings.") ||
+         name.starts_with("attention.");
+}
+
+void check_only_runs(const fs::path& path) {
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (!is_of_a_run(entry.path().filename().string())) {
+      throw UsageError(
+          fmt::format("--overwrite: '{}' is nothing that a run writes", entry.path().string()),
+          "move it away, or choose another --out");
+    }
+  }
+}
+
+void check_allowed(const fs::path& path, OpenRun how) {
+  std::error_code error;
+  const bool exists = fs::exists(path, error), folder = fs::is_directory(path, error);
+  if (exists && !folder) {
+    throw UsageError(fmt::format("--out: '{}' is a file, a run needs a folder", path.string()));
+  }
+  const bool has_content =
+      folder && std::ranges::any_of(fs::directory_iterator(path), [](auto& entry) {
+        return entry.path().filename() != kLockFile;  // of a run that failed before it began
+      });
+  if (how == OpenRun::kNew && has_content) {
+    throw UsageError(fmt::format("--out: '{}' is not empty", path.string()),
+                     "add --resume to go on with the run in it, or --overwrite to start anew");
+  }
+  if (how == OpenRun::kResume && !fs::exists(path / "config.toml")) {
+    throw UsageError(fmt::format("--resume: there is no run in '{}'", path.string()),
+                     "leave out --resume to start one");
+  }
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path path, OpenRun how) : path_(std::move(path)) {
+  check_allowed(path_, how);
+  create_folders(path_);
+  const fs::path lock = path_ / kLockFile;
+  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) throw FileError(fmt::format("{}: {}", lock.string(), std::strerror(errno)));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(lock_);
+    throw FileError(fmt::format("{}: another process is working in it", path_.string()));
+  }
+  try {
+    if (how == OpenRun::kOverwrite) check_only_runs(path_);
+  } catch (...) {
+    ::close(lock_);
+    throw;
+  }
+}
+
+RunFolder::~RunFolder() {
+  ::close(lock_);
+}
+
+void RunFolder::empty() const {
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    // A token bank is costly, and knows by itself what of it still holds.
+    if (entry.path().filename() == kLockFile || entry.path().filename() == "bank") continue;
+    if (entry.is_directory() && !entry.is_symlink()) {
+      remove_folder(entry.path());
+    } else {
+      fs::remove(entry.path());
+    }
+  }
+}
+
+void RunFolder::add_metrics(const nlohmann::json& line) const {
+  append_line(metrics(), line.dump());
+}
+
+void RunFolder::keep_metrics_before(std::int64_t epoch) const {
+  keep_json_lines_before(metrics(), "epoch", epoch);
+}
+
+}  // namespace protogcd

@@ -1,0 +1,49 @@
+// A model trained for a while with some number of classes, to find out what that number is worth.
+// Candidates share images, trunk and bank, and with the same seed also draws, views and the first
+// weights of everything but further prototypes: neighbours differ by their number alone.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "protogcd/core/context.h"
+#include "protogcd/methods/protogcd/objective.h"
+#include "protogcd/methods/schedule.h"
+#include "protogcd/nn/backbone.h"
+#include "protogcd/nn/head.h"
+#include "protogcd/nn/sgd.h"
+#include "protogcd/training/training_material.h"
+
+namespace protogcd {
+
+class Progress;
+
+struct CandidateOptions {
+  HeadShape head;  ///< `classes` is its number of classes
+  ObjectiveOptions objective = {};
+  ScheduleOptions schedule = {};  ///< may be longer than the training
+  SgdOptions sgd = {};
+  std::int64_t steps = 0;
+  std::uint64_t seed = 0;
+};
+
+/// What the trained model makes of the images, on the CPU in float32.
+struct Candidate {
+  at::Tensor labelled, unlabelled;  ///< z, unit rows, [N_l, D] and [N_u, D], of the centre views
+  at::Tensor prototypes;            ///< mu, unit rows, [K, D]
+};
+
+/// One for each of the options, in their order. Trained side by side on a CPU with a bank, where
+/// that is quicker (docs/class-number.md): each by its share of the threads. Adds each step to
+/// `progress`. InterruptedError where the context asks to stop; UsageError where a training
+/// diverges.
+std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbone& backbone,
+                                        const std::vector<CandidateOptions>& options,
+                                        Progress& progress, const Context& context);
+
+/// The features of the backbone as it is.
+Candidate untrained_candidate(TrainingMaterial& material, const Backbone& backbone,
+                              const Context& context);
+
+}  // namespace protogcd

@@ -1,0 +1,83 @@
+#include "protogcd/training/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "protogcd-checkpoint-1";
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path folder, std::map<std::string, std::string> identity)
+    : folder_(std::move(folder)), kind_{kFormat, std::move(identity)} {}
+
+void CheckpointStore::save(const FlatParameters& parameters, const Sgd& optimiser,
+                           const TrainingState& state) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : parameters.named()) tensors["value." + name] = tensor;
+  for (const auto& [name, tensor] : parameters.views_of(optimiser.momentum())) {
+    tensors["momentum." + name] = tensor;
+  }
+  tensors["epoch_sums"] = state.epoch_sums;
+  if (state.hard.defined()) tensors["hard"] = state.hard;
+  create_folders(folder_);
+  write_state_file(fresh(), kind_, std::move(tensors),
+                   {{"epoch", std::to_string(state.epoch)}, {"step", std::to_string(state.step)}});
+  std::error_code error;
+  if (fs::exists(latest())) fs::rename(latest(), previous(), error);
+  if (!error) fs::rename(fresh(), latest(), error);
+  if (error) throw FileError(fmt::format("{}: {}", latest().string(), error.message()));
+}
+
+std::optional<TrainingState> CheckpointStore::load_file(const fs::path& file,
+                                                        FlatParameters& parameters,
+                                                        Sgd& optimiser) const {
+  if (!fs::exists(file)) return std::nullopt;
+  const at::NoGradGuard no_grad;
+  const StateDict state = read_state_file(file, kind_);
+  std::vector<ExpectedTensor> expected;
+  for (const auto& [name, tensor] : parameters.named()) {
+    for (const char* kind : {"value.", "momentum."}) {
+      expected.push_back({kind + name, tensor.sizes().vec()});
+    }
+  }
+  check_tensors(state, expected);
+  const auto momenta = parameters.views_of(optimiser.momentum());
+  for (const auto& [name, tensor] : parameters.named()) {
+    tensor.detach().copy_(state.tensors.at("value." + name));
+    momenta.at(name).copy_(state.tensors.at("momentum." + name));
+  }
+  const at::Tensor *sums = state.find("epoch_sums"), *hard = state.find("hard");
+  return TrainingState{.epoch = noted_number(state, "epoch"),
+                       .step = noted_number(state, "step"),
+                       .epoch_sums = sums ? sums->clone() : at::Tensor(),
+                       .hard = hard ? hard->clone() : at::Tensor()};
+}
+
+std::optional<TrainingState> CheckpointStore::load(FlatParameters& parameters, Sgd& optimiser,
+                                                   Logger& log) const {
+  std::optional<ModelFileError> damage;
+  for (const fs::path& file : {fresh(), latest(), previous()}) {
+    try {
+      auto state = load_file(file, parameters, optimiser);
+      if (state) return state;
+    } catch (const ModelFileError& error) {
+      log.warning(error.what());
+      damage = error;
+    }
+  }
+  if (damage)
+    throw ModelFileError(fmt::format("{}: no usable checkpoint", folder_.string()),
+                         "start anew with --overwrite");
+  return std::nullopt;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,176 @@
+#include "protogcd/training/training_material.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/engine/bank_views.h"
+#include "protogcd/engine/borrowed_views.h"
+
+namespace protogcd {
+
+namespace fs = std::filesystem;
+
+TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
+                                   const MaterialOptions& options, const fs::path& folder,
+                                   const BadImagePolicy& policy, const Context& context)
+    : backbone_(backbone),
+      options_(options),
+      context_(context),
+      placement_(place(context)),
+      first_trained_block_(options.grad_from_block.value_or(backbone.config.depth - 1)),
+      loader_(loader_options(backbone.preprocessing, options.reading, placement_.trunk_batch(),
+                             context.threads, placement_.device)),
+      cache_bytes_(cache_bytes()),
+      set_(std::move(dataset), loader_, cache_bytes_ / 2, policy, context),
+      trunk_(std::make_shared<const Trunk>(backbone.vit, placement_.frozen, placement_.device,
+                                           first_trained_block_)),
+      bank_plan_(plan_of_bank(folder)) {
+  if (set_.train().empty()) throw DataError("no readable images to train on");
+  loader_.cache = &set_.cache();
+  const std::uint64_t bank_bytes =
+      bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
+  if (placement_.device.is_cuda()) make_windows();
+  const std::uint64_t free = placement_.device.is_cuda() ? free_memory(placement_.device) : 0;
+  const std::uint64_t tokens_bytes =
+      placement_.device.is_cuda() ? (free - std::min(free, bank_bytes)) / 3 : cache_bytes_ / 2;
+  const auto wanted = [&](SampleSet set) {
+    return set == SampleSet::kLabelled && !options_.sees_labelled ? 0 : set_.count(set);
+  };
+  constexpr SampleSet kSets[] = {SampleSet::kLabelled, SampleSet::kUnlabelled, SampleSet::kTest};
+  std::size_t all = 0;
+  for (const SampleSet set : kSets) all += wanted(set);
+  for (const SampleSet set : kSets) {
+    const double share = all == 0 ? 0 : static_cast<double>(wanted(set)) / static_cast<double>(all);
+    tokens_.try_emplace(
+        set,
+        EvaluationTokens(set_.sources(), sources_of(set_.of(set)), *trunk_, loader_,
+                         static_cast<std::uint64_t>(share * static_cast<double>(tokens_bytes))));
+  }
+  if (bank_plan_) make_bank();
+}
+
+std::uint64_t TrainingMaterial::cache_bytes() const {
+  if (options_.cache_gb) return static_cast<std::uint64_t>(*options_.cache_gb * 1e9);
+  return free_memory(at::kCPU) / 2;
+}
+
+std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) const {
+  if (!options_.use_bank) return std::nullopt;
+  BankOptions bank = options_.bank;
+  if (bank.folder.empty()) bank.folder = folder / "bank";
+  const BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
+                          .tokens = backbone_.config.token_count(backbone_.preprocessing.size),
+                          .width = backbone_.config.width,
+                          .type = placement_.frozen,
+                          .with_class_token = first_trained_block_ + 1 == backbone_.config.depth};
+  return plan_bank(bank, layout, placement_.device);
+}
+
+void TrainingMaterial::make_windows() {
+  const auto third_of = [&](at::Device device, bool has_bank) {
+    const std::uint64_t free = free_memory(device);
+    return (free - std::min(free, has_bank ? bank_plan_->layout.bytes() : 0)) / 3;
+  };
+  const WindowRoom room{
+      .on_gpu = third_of(placement_.device, bank_plan_ && bank_plan_->home == BankHome::kDevice),
+      .on_host = third_of(at::kCPU, bank_plan_ && bank_plan_->home == BankHome::kHost)};
+  windows_ = ImageWindows::make(set_.cache(), sources_of(set_.train()), loader_.view.crop,
+                                loader_.normalization, placement_.frozen, placement_.device, room);
+}
+
+/// The tokens are computed when the first epoch begins: stopped before, the run can go on.
+void TrainingMaterial::make_bank() {
+  const BankPlan& plan = *bank_plan_;
+  if (plan.layout.views < plan.views_asked) {
+    context_.log.warning(fmt::format(
+        "--bank-max: {} views instead of {}, {}", plan.layout.views, plan.views_asked,
+        plan.exceeds_limit
+            ? fmt::format("the least there can be; they take {}", human_bytes(plan.layout.bytes()))
+            : "as more do not fit"));
+  }
+  const std::map<std::string, std::string> depends_on = {
+      {"backbone", fmt::format("{}, {} heads, blocks before {}", backbone_sha256(backbone_.file),
+                               backbone_.config.heads, first_trained_block_)},
+      {"preprocessing", preprocessing()}};
+  bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
+                                      loader_, windows_.get(), depends_on, context_);
+}
+
+bool TrainingMaterial::is_shareable() const {
+  return bank_ && bank_plan_->refresh == 0 && placement_.device.is_cpu();
+}
+
+void TrainingMaterial::prepare_bank(std::int64_t epoch) {
+  if (!bank_) return;
+  bank_->prepare(static_cast<std::uint32_t>(epoch));
+  if (bank_plan_->refresh > 0) return;
+  bank_->forget_windows();
+  windows_.reset();
+}
+
+Sampler TrainingMaterial::make_sampler(std::uint64_t seed) const {
+  return {set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled), seed,
+          static_cast<std::size_t>(options_.batch)};
+}
+
+std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
+                                                         std::uint64_t seed) const {
+  std::unique_ptr<ViewSource> views;
+  if (bank_) {
+    const auto prepare = [this](std::uint32_t epoch) -> const BankStore& {
+      const std::lock_guard lock(bank_mutex_);
+      bank_->prepare(epoch);
+      return bank_->store();
+    };
+    views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device);
+  } else {
+    auto pixels = windows_ ? make_cut_pixels(*windows_, sampler, seed)
+                           : make_loaded_pixels(set_.sources(), sources_of(set_.train()), sampler,
+                                                loader_, seed);
+    views = std::make_unique<FreshViews>(std::move(pixels), sampler, *trunk_,
+                                         placement_.trunk_batch(), placement_.device);
+  }
+  if (options_.borrow == 0) return views;
+  return std::make_unique<BorrowedViews>(std::move(views), sampler, options_.borrow,
+                                         backbone_.config.epsilon, seed, placement_.device);
+}
+
+StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,
+                                      const at::Tensor& hard_of_all) const {
+  const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
+             steps = static_cast<std::int64_t>(sampler.batches_per_epoch());
+  const bool decided = hard_of_all.defined();
+  at::Tensor labels = at::empty({steps, batch}, at::kLong),
+             labelled = at::empty({steps, batch}, at::kFloat),
+             hard = decided ? at::empty({steps, batch}, at::kFloat) : at::Tensor();
+  for (std::int64_t i = 0; i < steps * batch; ++i) {
+    const std::size_t drawn =
+        sampler.draw(static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(i));
+    const Sample& sample = set_.train()[drawn];
+    labels.data_ptr<std::int64_t>()[i] = std::max(sample.label, 0);
+    labelled.data_ptr<float>()[i] = sampler.is_labelled(drawn) ? 1 : 0;
+    if (decided) hard.data_ptr<float>()[i] = hard_of_all.const_data_ptr<std::uint8_t>()[drawn];
+  }
+  const auto there = [&](const at::Tensor& tensor, at::ScalarType type) {
+    return tensor.defined() ? tensor.to(placement_.device, type) : tensor;
+  };
+  return {there(labels, at::kLong), there(labelled, placement_.trained),
+          there(hard, placement_.trained)};
+}
+
+EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {
+  return tokens_.at(set);
+}
+
+std::string TrainingMaterial::preprocessing() const {
+  const Preprocessing& pixels = backbone_.preprocessing;
+  return fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
+                     fmt::join(pixels.mean, " "), fmt::join(pixels.deviation, " "),
+                     options_.reading.apply_orientation, options_.reading.fast_decode);
+}
+
+}  // namespace protogcd

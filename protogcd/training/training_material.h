@@ -1,0 +1,88 @@
+// What training needs whatever the number of classes: the readable images, the frozen trunk, tokens
+// of the views that evaluation sees, and where training's views come from. One run uses it once; a
+// search for the number of classes trains many models on it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "protogcd/data/sampler.h"
+#include "protogcd/engine/evaluation_tokens.h"
+#include "protogcd/engine/placement.h"
+#include "protogcd/engine/token_bank.h"
+#include "protogcd/engine/view_source.h"
+#include "protogcd/methods/protogcd/objective.h"
+#include "protogcd/nn/backbone.h"
+#include "protogcd/training/training_set.h"
+
+namespace protogcd {
+
+struct MaterialOptions {
+  std::int64_t batch = 128;                          ///< images a step; each gives two views
+  std::optional<std::int64_t> grad_from_block = {};  ///< the first block trained; nothing: the last
+  bool use_bank = false;  ///< views from a token bank; else new crops for every draw
+  BankOptions bank = {};  ///< its folder, if empty: `bank` below the folder of the run
+  double borrow = 0;      ///< strength of borrowed differences (engine/borrowed_views.h); 0: none
+  std::optional<double> cache_gb = {};  ///< for decoded images and tokens; nothing: half of it
+  ReadingOptions reading = {};
+  bool sees_labelled = false;  ///< tokens of labelled images are wanted too, and kept in memory
+};
+
+class TrainingMaterial {
+ public:
+  /// Reads every image once. `folder` is the run's: a bank in files lies below it. All references
+  /// must outlive it.
+  TrainingMaterial(Dataset dataset, const Backbone& backbone, const MaterialOptions& options,
+                   const std::filesystem::path& folder, const BadImagePolicy& policy,
+                   const Context& context);
+
+  const Placement& placement() const { return placement_; }
+  const TrainingSet& set() const { return set_; }
+  const std::shared_ptr<const Trunk>& trunk() const { return trunk_; }
+  std::int64_t first_trained_block() const { return first_trained_block_; }
+  const std::optional<BankPlan>& bank_plan() const { return bank_plan_; }
+
+  /// Whether several threads can train on it at once: on a CPU, from a bank that does not change.
+  bool is_shareable() const;
+  /// Computes what the bank misses as this epoch begins.
+  void prepare_bank(std::int64_t epoch);
+  Sampler make_sampler(std::uint64_t seed) const;
+  /// Views of what the sampler draws: they depend on seed, epoch and step alone. This object and
+  /// the sampler must outlive them.
+  std::unique_ptr<ViewSource> make_views(const Sampler& sampler, std::uint64_t seed) const;
+  /// Labels of the images that an epoch's steps draw: [steps, B] each, on the device. `hard` [N]
+  /// uint8 says who of all images has a hard pseudo-label, where that was decided.
+  StepBatch labels_of(const Sampler& sampler, std::int64_t epoch,
+                      const at::Tensor& hard = {}) const;
+
+  EvaluationTokens& tokens(SampleSet set);
+  /// How pixels become numbers, in words: results depend on it.
+  std::string preprocessing() const;
+
+ private:
+  std::uint64_t cache_bytes() const;
+  std::optional<BankPlan> plan_of_bank(const std::filesystem::path& folder) const;
+  void make_windows();
+  void make_bank();
+
+  const Backbone& backbone_;
+  const MaterialOptions options_;
+  const Context& context_;
+  Placement placement_;
+  std::int64_t first_trained_block_;
+  LoaderOptions loader_;
+  std::uint64_t cache_bytes_;
+  TrainingSet set_;
+  std::shared_ptr<const Trunk> trunk_;
+  std::optional<BankPlan> bank_plan_;
+  std::map<SampleSet, EvaluationTokens> tokens_;
+  std::unique_ptr<ImageWindows>
+      windows_;  ///< of the training images, where a GPU cuts views itself
+  std::unique_ptr<TokenBank> bank_;
+  mutable std::mutex bank_mutex_;  ///< trainings side by side prepare their epochs
+};
+
+}  // namespace protogcd

@@ -1,0 +1,262 @@
+// The parts of the search for the number of classes, on numbers made by hand.
+#include "protogcd/discovery/class_number.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/discovery/class_number_baselines.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Algorithm 1 ---------------------------------------------------------------------------------
+
+/// The search's question, answered by one score at a time.
+auto pairs(const std::function<double(std::int64_t)>& score) {
+  return [score](std::int64_t k) { return std::pair(score(k), score(k + 1)); };
+}
+
+TEST(Algorithm1, FindsThePeakOfAScoreThatRisesAndFalls) {
+  for (std::int64_t peak = 0; peak <= 40; ++peak) {
+    EXPECT_EQ(search_new_classes(40, pairs([&](std::int64_t k) {
+                                   return -std::abs(static_cast<double>(k - peak));
+                                 })),
+              peak);
+  }
+}
+
+TEST(Algorithm1, ComparesTheTwoNumbersAroundTheMiddle) {
+  std::vector<std::int64_t> asked;
+  search_new_classes(10, [&](std::int64_t k) {
+    asked.push_back(k);
+    return k < 3 ? std::pair(0.0, 1.0) : std::pair(1.0, 0.0);
+  });
+  EXPECT_THAT(asked, ElementsAre(5, 2, 4, 3));
+}
+
+TEST(Algorithm1, TwoScoresOfMinusInfinityMoveItToTheLeft) {
+  EXPECT_EQ(search_new_classes(30, pairs([](std::int64_t) { return -kInfinity; })), 0);
+  EXPECT_EQ(search_new_classes(30, pairs([](std::int64_t k) {
+                                 return k > 4 ? -kInfinity : static_cast<double>(k);
+                               })),
+            4);
+}
+
+TEST(Algorithm1, WithoutRoomForNewClassesThereAreNone) {
+  EXPECT_EQ(search_new_classes(
+                0, [](std::int64_t) -> std::pair<double, double> { throw InternalError("asked"); }),
+            0);
+}
+
+// Prototype Score -----------------------------------------------------------------------------
+
+Candidate by_hand() {
+  return {
+      .labelled = at::tensor({1., 0., 0., 1.}).view({2, 2}).to(at::kFloat),
+      .unlabelled = at::tensor({0.8, 0.6, 1., 0., 0.6, 0.8, -1., 0.}).view({4, 2}).to(at::kFloat),
+      .prototypes = at::tensor({1., 0., 0., 1., -1., 0.}).view({3, 2}).to(at::kFloat)};
+}
+
+TEST(PrototypeScore, IsAccuracyTimesTheProductOfUnnormalisedMeans) {
+  const at::Tensor labels = at::tensor({0, 1}, at::kLong);
+  const PrototypeScore score = prototype_score(by_hand(), labels, 2);
+  EXPECT_DOUBLE_EQ(score.accuracy, 1);
+  // c_u^0 = mean of (0.8, 0.6) and (1, 0) = (0.9, 0.3); c_u^1 = (0.6, 0.8)
+  EXPECT_NEAR(score.log_centroids, std::log(0.9 * 0.8), 1e-6);
+  EXPECT_NEAR(score.log_score(), std::log(0.9 * 0.8), 1e-6);
+}
+
+TEST(PrototypeScore, AccuracyIsWithoutAssignment) {
+  EXPECT_DOUBLE_EQ(prototype_score(by_hand(), at::tensor({1, 0}, at::kLong), 2).accuracy, 0)
+      << "clusters with swapped names would be perfect";
+  EXPECT_EQ(prototype_score(by_hand(), at::tensor({1, 0}, at::kLong), 2).log_score(), -kInfinity);
+}
+
+TEST(PrototypeScore, IsMinusInfinityWhereAnOldClassGetsNoUnlabelledImage) {
+  Candidate candidate = by_hand();
+  candidate.unlabelled = candidate.unlabelled.narrow(0, 0, 2);
+  EXPECT_EQ(prototype_score(candidate, at::tensor({0, 1}, at::kLong), 2).log_centroids, -kInfinity);
+}
+
+TEST(PrototypeScore, IsMinusInfinityWhereAFactorIsNotPositive) {
+  Candidate candidate = by_hand();
+  candidate.labelled = at::tensor({-1., 0., 0., 1.}).view({2, 2}).to(at::kFloat);
+  EXPECT_EQ(prototype_score(candidate, at::tensor({0, 1}, at::kLong), 2).log_centroids, -kInfinity);
+}
+
+TEST(PrototypeScore, HundredsOfClassesDoNotUnderflow) {
+  const std::int64_t classes = 2000;
+  const at::Tensor features = at::eye(classes);
+  const Candidate candidate{.labelled = features,
+                            .unlabelled = at::cat({features * 0.5F, features * 0.5F}),
+                            .prototypes = features};
+  const PrototypeScore score = prototype_score(candidate, at::arange(classes), classes);
+  EXPECT_NEAR(score.log_centroids, classes * std::log(0.5), 1e-6);
+}
+
+// Peaks and intervals ---------------------------------------------------------------------------
+
+TEST(ClassNumberPeak, IsTheBestAndTheIntervalHoldsWhatIsAboutAsGood) {
+  const ClassNumberPeak peak = find_peak({18, 19, 20, 21, 22}, {0.1, 0.29, 0.3, 0.295, 0.2}, 0.02);
+  EXPECT_EQ(peak.k, 20);
+  EXPECT_EQ(peak.low, 19);
+  EXPECT_EQ(peak.high, 21);
+  EXPECT_EQ(peak.sureness, Sureness::kSure) << "20 and 21 are as good as one";
+}
+
+TEST(ClassNumberPeak, AnIntervalIsAtMost27PercentWideAndAPlateauIsUnsure) {
+  std::vector<std::int64_t> ks;
+  for (std::int64_t k = 10; k <= 40; ++k) ks.push_back(k);
+  std::vector<double> scores(ks.size(), 0.5);
+  scores[10] = 0.51;
+  const ClassNumberPeak peak = find_peak(ks, scores, 0.1);
+  EXPECT_EQ(peak.k, 20);
+  EXPECT_EQ(peak.high - peak.low, 5);
+  EXPECT_EQ(peak.sureness, Sureness::kUnsure);
+}
+
+TEST(ClassNumberPeak, OfEqualScoresTheLowestNumberCounts) {
+  EXPECT_EQ(find_peak({3, 4, 5}, {0, 0, 0}, 0.02).k, 3);
+  const ClassNumberPeak nothing = find_peak({3, 4, 5}, {-kInfinity, -kInfinity, -kInfinity}, 0.02);
+  EXPECT_EQ(nothing.k, 3);
+  EXPECT_EQ(nothing.sureness, Sureness::kUnsure);
+}
+
+TEST(ClassNumberGrid, HoldsEveryNumberOfFewAndSomeOfMany) {
+  EXPECT_THAT(class_number_grid(4, 7), ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(class_number_grid(5, 5), ElementsAre(5));
+  const auto many = class_number_grid(100, 320);
+  EXPECT_LE(many.size(), 61U);
+  EXPECT_EQ(many.front(), 100);
+  EXPECT_EQ(many.back(), 320);
+  EXPECT_EQ(class_number_grid(100, 321).back(), 321) << "the largest is always looked at";
+}
+
+// Clusters --------------------------------------------------------------------------------------
+
+/// `classes` compact clouds of 30 rows on the sphere; half the rows of the first `old` are
+/// labelled.
+struct Clouds {
+  Clouds(std::int64_t classes, std::int64_t old) {
+    at::manual_seed(1);
+    const at::Tensor centres = at::randn({classes, 32});
+    std::vector<at::Tensor> with, without;
+    for (std::int64_t k = 0; k < classes; ++k) {
+      const at::Tensor rows = unit_rows(centres[k] + 0.3 * at::randn({30, 32}));
+      if (k < old) with.push_back(rows.narrow(0, 0, 15));
+      without.push_back(k < old ? rows.narrow(0, 15, 15) : rows);
+    }
+    candidate = {.labelled = at::cat(with), .unlabelled = at::cat(without), .prototypes = {}};
+    labels = at::arange(old).repeat_interleave(15);
+  }
+  Candidate candidate;
+  at::Tensor labels;
+};
+
+class Counting : public ::testing::Test {
+ protected:
+  Logger log_{LogLevel::kError};
+  Context context_{.log = log_};
+};
+
+TEST_F(Counting, TheSilhouetteIsHighestAtTheTrueNumber) {
+  const auto ks = class_number_grid(4, 20);
+  for (const std::int64_t classes : {6, 9, 13}) {
+    const Clouds clouds(classes, 4);
+    const auto curve = silhouette_curve(clouds.candidate, clouds.labels, ks, 0, context_);
+    EXPECT_EQ(find_peak(ks, curve, 0.01).k, classes);
+  }
+}
+
+TEST_F(Counting, OneOldClassIsEnough) {
+  const auto ks = class_number_grid(2, 12);
+  const Clouds clouds(5, 1);
+  const auto curve = silhouette_curve(clouds.candidate, clouds.labels, ks, 0, context_);
+  EXPECT_EQ(find_peak(ks, curve, 0.01).k, 5);
+}
+
+TEST_F(Counting, TheBaselinesFindWellSeparatedClasses) {
+  const Clouds clouds(9, 4);
+  const auto found = baseline_class_numbers(clouds.candidate, clouds.labels, 4, 20, context_);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_NEAR(found[0].k, 9, 5) << "max-acc: any number that keeps the old classes whole";
+  EXPECT_EQ(found[1].k, 9) << "silhouette";
+  EXPECT_NEAR(found[2].k, 9, 2) << "elbow";
+}
+
+TEST_F(Counting, FeaturesThatAreAllTheSameGiveTheLowestNumber) {
+  const Candidate same{
+      .labelled = at::ones({6, 4}) / 2, .unlabelled = at::ones({10, 4}) / 2, .prototypes = {}};
+  const auto ks = class_number_grid(2, 5);
+  const auto curve =
+      silhouette_curve(same, at::tensor({0, 0, 0, 1, 1, 1}, at::kLong), ks, 0, context_);
+  EXPECT_EQ(find_peak(ks, curve, 0.01).k, 2);
+}
+
+TEST_F(Counting, FeaturesThatAreNoNumbersAreAnError) {
+  Clouds clouds(5, 2);
+  clouds.candidate.unlabelled[3][0] = std::nan("");
+  try {
+    silhouette_curve(clouds.candidate, clouds.labels, {5}, 0, context_);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("row 33"));
+  }
+}
+
+TEST(Elbow, IsWhereTheCurveBends) {
+  EXPECT_EQ(elbow_of({10, 6, 2, 1.5, 1, 0.5, 0}), 2U);
+  EXPECT_EQ(elbow_of({1}), 0U);
+  EXPECT_EQ(elbow_of({3, 3, 3}), 0U);
+}
+
+// What is told ----------------------------------------------------------------------------------
+
+TEST(ClassNumber, SurvivesItsFile) {
+  const ClassNumber found{.k = 15,
+                          .k_old = 10,
+                          .low = 14,
+                          .high = 16,
+                          .sureness = Sureness::kFairly,
+                          .basis = ClassNumberBasis::kPrototypeScore,
+                          .curve = {{15, 0.9, 0.3, std::nan(""), -kInfinity, -kInfinity}},
+                          .seconds = 2.5};
+  const ClassNumber again = ClassNumber::from_json(nlohmann::json::parse(found.to_json().dump()));
+  EXPECT_EQ(again.to_json(), found.to_json());
+  EXPECT_EQ(again.in_words(), found.in_words());
+  EXPECT_TRUE(std::isnan(again.curve[0].accuracy));
+  EXPECT_EQ(again.curve[0].log_score, -kInfinity);
+}
+
+TEST(ClassNumber, AFileThatMakesNoSenseIsAnError) {
+  const auto with = [](const char* key, const nlohmann::json& value) {
+    nlohmann::json json = ClassNumber{.k = 15, .k_old = 10, .low = 15, .high = 15}.to_json();
+    json[key] = value;
+    return json;
+  };
+  EXPECT_THROW(ClassNumber::from_json(with("k", 9)), DataError);
+  EXPECT_THROW(ClassNumber::from_json(with("sure", "certain")), DataError);
+  EXPECT_THROW(ClassNumber::from_json(with("by", "magic")), DataError);
+}
+
+TEST(ClassNumber, WordsSayWhereMoreClassesMayHide) {
+  ClassNumber found{.k = 15, .k_old = 10, .low = 15, .high = 15, .sureness = Sureness::kSure};
+  EXPECT_THAT(found.in_words(), AllOf(HasSubstr("5 new"), HasSubstr("no other fits")));
+  found.sureness = Sureness::kUnsure;
+  EXPECT_THAT(found.in_words(), HasSubstr("numbers far from it"));
+  found.is_largest = true;
+  EXPECT_THAT(found.in_words(), HasSubstr("--k-max"));
+}
+
+}  // namespace
+}  // namespace protogcd

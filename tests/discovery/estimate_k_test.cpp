@@ -1,0 +1,209 @@
+// estimate-k, and discover without --k, through the command line.
+#include <ATen/Context.h>
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/files.h"
+#include "tests/discovery/run_helpers.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::json_of;
+using testing::ProgramResult;
+using testing::run_protogcd;
+using testing::TinyRun;
+
+/// Short trainings: what is estimated does not matter here.
+std::vector<std::string> estimate(const TinyRun& work, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> command = work.command(
+      "estimate-k", "unused", {"--cluster-steps", "3", "--min-steps", "2", "--epochs", "1"});
+  for (const char* flag : {"--k", "--eval-every", "--out"}) {
+    const auto given = std::ranges::find(command, flag);
+    command.erase(given, given + 2);
+  }
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    const auto given = std::ranges::find(command, more[i]);
+    if (more[i].starts_with("--") && given != command.end() && i + 1 < more.size()) {
+      *(given + 1) = more[i + 1];
+      ++i;
+    } else {
+      command.push_back(more[i]);
+    }
+  }
+  return command;
+}
+
+std::vector<std::string> discover(const TinyRun& work, const std::string& name,
+                                  const std::vector<std::string>& more = {}) {
+  std::vector<std::string> command =
+      work.command("discover", name, {"--cluster-steps", "3", "--min-steps", "2", "--k-max", "13"});
+  const auto given = std::ranges::find(command, "--k");
+  command.erase(given, given + 2);
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+/// Candidates record a graph each.
+TEST(EstimateK, CountsOnAGpu) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  const TinyRun work;
+  const auto json =
+      json_of(run_protogcd(estimate(work, {"--cluster-steps", "9", "--device", "cuda", "--dtype",
+                                           "bfloat16", "--views", "bank"})));
+  EXPECT_GE(json.at("k").get<int>(), 10) << json;
+}
+
+TEST(EstimateK, SaysANumberAnIntervalAndHowLongItTook) {
+  const TinyRun work;
+  const auto json = json_of(run_protogcd(estimate(work)));
+  const std::int64_t k = json.at("k");
+  EXPECT_GE(k, 10);
+  EXPECT_LE(k, 19) << "a fifth of 96 images";
+  EXPECT_EQ(json.at("k_new"), k - 10);
+  EXPECT_LE(json.at("interval")[0], k);
+  EXPECT_GE(json.at("interval")[1], k);
+  EXPECT_FALSE(json.at("curve").empty());
+  EXPECT_GT(json.at("seconds"), 0);
+  EXPECT_EQ(json.at("truth"), 16);
+}
+
+TEST(EstimateK, TheSameSeedGivesTheSameNumbersAlsoSideBySide) {
+  const TinyRun work;
+  for (const char* threads : {"1", "2"}) {  // with two, candidates are trained side by side
+    const auto command = estimate(work, {"--threads", threads, "--rule", "paper"});
+    auto first = json_of(run_protogcd(command)), again = json_of(run_protogcd(command));
+    first.erase("seconds");
+    again.erase("seconds");
+    EXPECT_EQ(first, again) << threads << " threads";
+  }
+}
+
+TEST(EstimateK, ThePapersRuleTrainsEachNumberItComparesOnce) {
+  const TinyRun work;
+  const auto result = run_protogcd(estimate(work, {"--rule", "paper", "--k-max", "14"}));
+  const auto json = json_of(result);
+  EXPECT_EQ(json.at("by"), "algorithm 1");
+  EXPECT_LE(json.at("curve").size(), 5U);
+  for (const auto& point : json.at("curve")) EXPECT_FALSE(point.at("log_proto_score").is_null());
+}
+
+TEST(EstimateK, SavesTheCurvesAndComparesTheMethods) {
+  const TinyRun work;
+  const std::string file = work.folder / "curve.csv";
+  const auto json = json_of(run_protogcd(
+      estimate(work, {"--curve", file, "--curve-points", "3", "--compare", "--k-max", "14"})));
+  for (const char* method : {"clusters", "Algorithm 1", "max-acc", "silhouette", "elbow"})
+    EXPECT_TRUE(json.at("methods").contains(method)) << method;
+  const CsvTable curve = CsvTable::read(file);
+  EXPECT_THAT(curve.header(),
+              ::testing::ElementsAre("k", "frozen_accuracy", "silhouette", "acc_score",
+                                     "log_centr_score", "log_proto_score"));
+  ASSERT_EQ(curve.rows().size(), 3U);
+  EXPECT_EQ(curve.rows()[0].fields[0], "10");
+  EXPECT_EQ(curve.rows()[2].fields[0], "14");
+  EXPECT_THAT(run_protogcd(estimate(work, {"--curve", file})).errors, HasSubstr("curve.csv"))
+      << "nothing is overwritten unasked";
+}
+
+TEST(EstimateK, WhatCannotBeCountedIsAnErrorThatSaysWhy) {
+  const TinyRun work;
+  const auto errors = [&](const std::vector<std::string>& more) {
+    const ProgramResult result = run_protogcd(estimate(work, more));
+    EXPECT_NE(result.exit_code, 0);
+    return result.errors;
+  };
+  EXPECT_THAT(errors({"--k-max", "9"}), AllOf(HasSubstr("--k-max: 9"), HasSubstr("10 classes")));
+  EXPECT_THAT(errors({"--k-max", "90"}), AllOf(HasSubstr("--k-max: 90"), HasSubstr("96 images")));
+  create_folders(work.folder / "none");
+  EXPECT_THAT(errors({"--unlabelled", work.folder / "none"}), HasSubstr("none"));
+}
+
+TEST(EstimateK, WithoutRoomForNewClassesTheAnswerIsTheOldOnesAndUnsure) {
+  const TinyRun work;
+  for (const char* rule : {"clusters", "paper"}) {
+    const auto json = json_of(run_protogcd(estimate(work, {"--rule", rule, "--k-max", "10"})));
+    EXPECT_EQ(json.at("k"), 10) << rule;
+    EXPECT_EQ(json.at("sure"), "unsure") << rule;
+    EXPECT_TRUE(json.at("is_largest")) << rule;
+  }
+}
+
+TEST(EstimateK, TrainingThatDivergesIsToldAsSuch) {
+  const TinyRun work;
+  for (const char* threads : {"1", "2"}) {
+    const ProgramResult result = run_protogcd(estimate(
+        work, {"--lr", "1e30", "--rule", "paper", "--min-steps", "20", "--threads", threads}));
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_THAT(result.errors, HasSubstr("diverged"));
+  }
+}
+
+TEST(EstimateK, OneOldClassIsEnough) {
+  const TinyRun work;
+  create_folders(work.folder / "one");
+  std::filesystem::rename(work.folder / "demo/labelled/star", work.folder / "one/star");
+  const auto json =
+      json_of(run_protogcd(estimate(work, {"--labelled", work.folder / "one", "--k-max", "6"})));
+  EXPECT_GE(json.at("k"), 1);
+  EXPECT_EQ(json.at("k_old"), 1);
+}
+
+TEST(Discover, WithoutKEstimatesItFirstAndSaysSo) {
+  const TinyRun work;
+  const auto json = json_of(run_protogcd(discover(work, "run")));
+  const auto estimate = nlohmann::json::parse(work.read("run/estimate.json"));
+  EXPECT_EQ(json.at("k"), estimate.at("k"));
+  EXPECT_EQ(json.at("estimate").at("interval"), estimate.at("interval"));
+  EXPECT_EQ(json.at("classes").size(), estimate.at("k"));
+}
+
+TEST(Discover, IsTheSameAsIfTheEstimatedNumberHadBeenGiven) {
+  const TinyRun work;
+  const auto json = json_of(run_protogcd(discover(work, "run")));
+  json_of(run_protogcd(work.command("discover", "given", {"--k", json.at("k").dump()})));
+  work.expect_same("run", "given");
+}
+
+TEST(Discover, APriorNeedsAKnownNumberAndNothingIsLost) {
+  const TinyRun work;
+  json_of(run_protogcd(discover(work, "run")));
+  write_file_atomically(work.folder / "prior.csv", "class,share\nnew-01,0.5\n");
+  const ProgramResult result =
+      run_protogcd(discover(work, "run", {"--prior", work.folder / "prior.csv", "--overwrite"}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("--prior"));
+  EXPECT_TRUE(std::filesystem::exists(work.folder / "run/result.json")) << "the run before";
+}
+
+TEST(Discover, AnEstimateIsNotTakenForOneWithOtherSettings) {
+  const TinyRun work;
+  json_of(run_protogcd(discover(work, "run")));
+  std::filesystem::remove(work.folder / "run/result.json");
+  const ProgramResult result = run_protogcd(
+      {"discover", "--out", work.folder / "run", "--resume", "--k-max", "12", "--json"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("k_max 13"), HasSubstr("k_max 12")));
+}
+
+TEST(Discover, AResumedRunKeepsItsEstimate) {
+  const TinyRun work;
+  json_of(run_protogcd(discover(work, "straight")));
+  const auto has_estimate = [&] {
+    return std::filesystem::exists(work.folder / "run/estimate.json");
+  };
+  const auto command = discover(work, "run", {"--checkpoint-seconds", "0"});
+  const ProgramResult killed = testing::signal_protogcd(command, SIGKILL, has_estimate);
+  EXPECT_EQ(killed.exit_code, -SIGKILL);
+  const std::string before = work.read("run/estimate.json");
+  json_of(run_protogcd({"train", "--out", work.folder / "run", "--resume", "--json"}));
+  work.expect_same("straight", "run");
+  EXPECT_EQ(work.read("run/estimate.json"), before) << "it has the time that the estimate took";
+}
+
+}  // namespace
+}  // namespace protogcd

@@ -1,0 +1,191 @@
+// A run that is stopped, by whatever, goes on to the same bits.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <random>
+
+#include "protogcd/core/files.h"
+#include "tests/discovery/run_helpers.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::json_of;
+using testing::run_command;
+using testing::run_protogcd;
+using testing::signal_protogcd;
+using testing::TinyRun;
+
+std::vector<std::string> with(std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Kills the run again and again until it ends by itself: at any moment of its life (also before
+/// its first checkpoint), or a little after a checkpoint changed.
+int kill_until_done(const TinyRun& work, const std::string& run,
+                    const std::vector<std::string>& command, int most) {
+  std::mt19937 random(7);
+  const auto latest = work.folder / run / "checkpoints/latest.safetensors";
+  int kills = 0;
+  for (;;) {
+    std::error_code error;
+    const auto seen = std::filesystem::last_write_time(latest, error);
+    const bool had_one = !error;
+    const int changes = std::uniform_int_distribution<int>(1, 3)(random);
+    const int delay = std::uniform_int_distribution<int>(0, 15)(random);  // into the next step
+    const bool anywhere = std::bernoulli_distribution(0.3)(random);
+    const int moment = std::uniform_int_distribution<int>(0, 300)(random);
+    int left = changes, waited = 0, asked = 0;
+    auto last = seen;
+    bool known = had_one;
+    const auto due = [&] {
+      if (kills >= most) return false;
+      if (anywhere) return ++asked > moment;
+      std::error_code missing;
+      const auto now = std::filesystem::last_write_time(latest, missing);
+      if (!missing && (!known || now != last)) {
+        known = true;
+        last = now;
+        --left;
+      }
+      return left <= 0 && ++waited > delay;
+    };
+    const bool begun = std::filesystem::exists(work.folder / run / "config.toml");
+    const auto result = signal_protogcd(
+        begun ? std::vector<std::string>{"train", "--out", work.folder / run, "--resume", "--json"}
+              : command,
+        SIGKILL, due);
+    if (result.exit_code == -SIGKILL) {
+      ++kills;
+      continue;
+    }
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return kills;
+  }
+}
+
+TEST(Resume, ARunKilledManyTimesGivesTheSameBits) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("straight", {"--epochs", "20"})));
+  const auto command = work.train("killed", {"--epochs", "20", "--checkpoint-seconds", "0"});
+  EXPECT_GE(kill_until_done(work, "killed", command, 24), 5);
+  work.expect_same("killed", "straight");
+}
+
+TEST(Resume, HardLabelsDecidedAtTheEpochsStartSurviveAKill) {
+  const TinyRun work;
+  const std::vector<std::string> paper = {"--preset", "paper",    "--wide-projection",
+                                          "64",       "--epochs", "10"};
+  json_of(run_protogcd(work.train("straight", paper)));
+  const int kills = kill_until_done(
+      work, "killed", work.train("killed", with(paper, {"--checkpoint-seconds", "0"})), 10);
+  EXPECT_GE(kills, 3);
+  work.expect_same("killed", "straight");
+}
+
+TEST(Resume, CtrlCWritesACheckpointAndSaysHowToGoOn) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("straight", {"--epochs", "40"})));
+  const auto stopped = signal_protogcd(work.train("stopped", {"--epochs", "40"}), SIGINT, [&] {
+    std::error_code error;
+    return std::filesystem::file_size(work.folder / "stopped/metrics.jsonl", error) > 0 && !error;
+  });
+  ASSERT_EQ(stopped.exit_code, 130) << stopped.errors;
+  EXPECT_THAT(stopped.errors, AllOf(HasSubstr("stopped at epoch"), HasSubstr("--resume")));
+  EXPECT_TRUE(std::filesystem::exists(work.folder / "stopped/checkpoints/latest.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(work.folder / "stopped/predictions.csv"));
+  const auto resumed =
+      run_protogcd({"train", "--out", work.folder / "stopped", "--resume", "--json"});
+  EXPECT_THAT(resumed.errors, HasSubstr("resuming at epoch"));
+  json_of(resumed);
+  work.expect_same("stopped", "straight");
+}
+
+/// A run stopped in its middle, with two checkpoints.
+struct StoppedRun : TinyRun {
+  StoppedRun() {
+    json_of(run_protogcd(train("straight")));
+    int seen = 0;
+    std::filesystem::file_time_type last;
+    const auto result = signal_protogcd(train("run", {"--checkpoint-seconds", "0"}), SIGKILL, [&] {
+      std::error_code error;
+      const auto now = std::filesystem::last_write_time(latest(), error);
+      if (!error && (seen == 0 || now != last)) {
+        ++seen;
+        last = now;
+      }
+      return seen >= 3;
+    });
+    EXPECT_EQ(result.exit_code, -SIGKILL);
+  }
+
+  std::filesystem::path latest() const { return folder / "run/checkpoints/latest.safetensors"; }
+  std::filesystem::path previous() const { return folder / "run/checkpoints/previous.safetensors"; }
+  testing::ProgramResult resume(const std::vector<std::string>& more = {}) const {
+    return run_protogcd(with({"train", "--out", folder / "run", "--resume", "--json"}, more));
+  }
+};
+
+void damage(const std::filesystem::path& file) {
+  std::string bytes = read_text_file(file);
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+  write_file_atomically(file, bytes);
+}
+
+TEST(Resume, ADamagedCheckpointIsNamedAndThePreviousOneUsed) {
+  const StoppedRun work;
+  damage(work.latest());
+  const auto result = work.resume();
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("latest.safetensors"), HasSubstr("damaged")));
+  json_of(result);
+  work.expect_same("run", "straight");
+}
+
+TEST(Resume, WhereAllCheckpointsAreDamagedItSaysSoAndTouchesNothing) {
+  const StoppedRun work;
+  damage(work.latest());
+  write_file_atomically(work.previous(),
+                        work.read("run/checkpoints/previous.safetensors").substr(0, 1000));
+  const auto result = work.resume();
+  EXPECT_EQ(result.exit_code, 5);
+  EXPECT_THAT(result.errors,
+              AllOf(HasSubstr("previous.safetensors"), HasSubstr("no usable checkpoint")));
+}
+
+TEST(Resume, AnotherConfigurationIsRefusedByName) {
+  const StoppedRun work;
+  const auto rate = work.resume({"--lr", "0.2"});
+  EXPECT_EQ(rate.exit_code, 2);
+  EXPECT_THAT(rate.errors, AllOf(HasSubstr("another schedule"), HasSubstr("rate 0.2")));
+  EXPECT_THAT(work.resume({"--seed", "5"}).errors, HasSubstr("another seed"));
+  const auto nothing = run_protogcd({"train", "--out", work.folder / "nothing", "--resume"});
+  EXPECT_EQ(nothing.exit_code, 2);
+}
+
+TEST(Resume, AFullDiskIsAnErrorThatLeavesTheLastCheckpointUsable) {
+  const StoppedRun work;
+  // No file may grow beyond 16 KiB: a checkpoint does not fit.
+  const auto full = run_command(
+      {"sh", "-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" train --out \"$1\" --resume",
+       testing::protogcd_path(), work.folder / "run"});
+  EXPECT_EQ(full.exit_code, 7) << full.errors;
+  EXPECT_THAT(full.errors, HasSubstr("checkpoints"));
+  json_of(work.resume());
+  work.expect_same("run", "straight");
+}
+
+TEST(Resume, TwoProcessesDoNotShareARun) {
+  const StoppedRun work;
+  const auto lock = work.folder / "run/.lock";
+  const auto busy = run_command(
+      {"flock", lock, testing::protogcd_path(), "train", "--out", work.folder / "run", "--resume"});
+  EXPECT_EQ(busy.exit_code, 7);
+  EXPECT_THAT(busy.errors, HasSubstr("another process"));
+}
+
+}  // namespace
+}  // namespace protogcd

@@ -1,0 +1,138 @@
+// Sixteen steps of training against the released code: losses before each, weights after the last.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "protogcd/engine/tail.h"
+#include "protogcd/methods/schedule.h"
+#include "protogcd/nn/state_dict.h"
+#include "protogcd/training/train_step.h"
+#include "tests/support/golden.h"
+
+namespace protogcd {
+namespace {
+
+double deviation(const at::Tensor& actual, const at::Tensor& expected) {
+  EXPECT_EQ(actual.sizes(), expected.sizes());
+  return ((actual.to(at::kDouble) - expected).abs().max() / expected.abs().max()).item<double>();
+}
+
+/// The last block as the published code runs it: every token through all of it.
+class PlainLastBlock : public TrainedBlocks {
+ public:
+  explicit PlainLastBlock(const Vit& vit) : vit_(vit.converted(at::kDouble, at::kCPU)) {}
+
+  at::Tensor forward(const TrunkTokens& tokens) const override {
+    return vit_.final_norm(vit_.block(vit_.config().depth - 1, tokens.raw)).select(1, 0);
+  }
+  std::map<std::string, at::Tensor> named_parameters() const override {
+    const BlockWeights& block = vit_.weights().blocks.back();
+    const std::string name = "blocks." + std::to_string(vit_.config().depth - 1) + ".";
+    return {{name + "norm1.weight", block.norm1.weight},
+            {name + "norm1.bias", block.norm1.bias},
+            {name + "norm2.weight", block.norm2.weight},
+            {name + "norm2.bias", block.norm2.bias},
+            {name + "attn.qkv.weight", block.qkv.weight},
+            {name + "attn.qkv.bias", block.qkv.bias},
+            {name + "attn.proj.weight", block.projection.weight},
+            {name + "attn.proj.bias", block.projection.bias},
+            {name + "mlp.fc1.weight", block.in.weight},
+            {name + "mlp.fc1.bias", block.in.bias},
+            {name + "mlp.fc2.weight", block.out.weight},
+            {name + "mlp.fc2.bias", block.out.bias}};
+  }
+
+ private:
+  Vit vit_;
+};
+
+using MakeBlocks = std::function<std::unique_ptr<TrainedBlocks>(const Vit&)>;
+using MakeTokens = std::function<TrunkTokens(const Vit&, const at::Tensor& images)>;
+
+void expect_trajectory(const MakeBlocks& make_blocks, const MakeTokens& tokens_of) {
+  constexpr double kTolerance = 1e-9;
+  const StateDict golden = load_state_dict(testing::golden_folder() / "trajectory.safetensors");
+  const auto settings = testing::golden_json().at("trajectory");
+  const VitConfig config{
+      .patch = settings.at("patch"),
+      .width = settings.at("dim"),
+      .depth = settings.at("depth"),
+      .heads = settings.at("heads"),
+      .hidden = 4 * settings.at("dim").get<std::int64_t>(),
+      .grid = settings.at("image").get<std::int64_t>() / settings.at("patch").get<std::int64_t>()};
+  StateDict backbone{.origin = "trajectory", .tensors = {}};
+  for (const auto& [name, tensor] : golden.tensors) {
+    if (name.starts_with("init.0.")) backbone.tensors[name.substr(7)] = tensor;
+  }
+  const Vit vit(config, backbone, at::kDouble);
+  const auto blocks = make_blocks(vit);
+  const std::int64_t classes = settings.at("K"), images = settings.at("B");
+  Head head({.width = config.width,
+             .classes = classes,
+             .hidden = settings.at("hidden_dim"),
+             .projection = settings.at("bottleneck_dim")},
+            0, at::kDouble, at::kCPU);
+  for (const auto& [name, tensor] : head.named_parameters()) {
+    tensor.copy_(golden.tensors.at("init.1." + name));
+  }
+  const Objective objective({}, classes, {}, at::kDouble, at::kCPU);
+  SingleProcess alone;
+  TrainStep step(*blocks, head, objective,
+                 {.momentum = settings.at("momentum"), .weight_decay = settings.at("weight_decay")},
+                 alone);
+  const ScheduleOptions schedule{.epochs = settings.at("epochs"),
+                                 .rate = settings.at("lr"),
+                                 .hard_labels = HardLabels::kRamp,
+                                 .ramp_epochs = settings.at("ramp_epochs")};
+
+  for (const auto& expected : settings.at("steps")) {
+    const int epoch = expected.at("epoch"), number = expected.at("step");
+    const std::string prefix =
+        "epoch" + std::to_string(epoch) + ".step" + std::to_string(number) + ".";
+    SCOPED_TRACE(prefix);
+    const double rate = learning_rate(schedule, epoch);
+    EXPECT_NEAR(rate, expected.at("lr").get<double>(), 1e-15);
+    const StepBatch batch{.labels = golden.tensors.at(prefix + "labels"),
+                          .labelled = golden.tensors.at(prefix + "mask_labelled").to(at::kDouble),
+                          .hard = {}};
+    const LossTerms terms =
+        step.run(tokens_of(vit, golden.tensors.at(prefix + "images")), batch,
+                 {.rate = at::scalar_tensor(rate, at::kDouble),
+                  .hard_count = at::scalar_tensor(hard_count(schedule, epoch, images), at::kLong)});
+    for (const auto& [name, term] : {std::pair{"sup", terms.sup},
+                                     {"dapl", terms.dapl},
+                                     {"entropy", terms.entropy},
+                                     {"separation", terms.separation},
+                                     {"contrastive_unsup", terms.unsup_con},
+                                     {"contrastive_sup", terms.sup_con},
+                                     {"total", terms.total}}) {
+      const double value = expected.at(name);
+      EXPECT_NEAR(term.item<double>(), value, kTolerance * std::max(1.0, std::abs(value))) << name;
+    }
+  }
+  for (const auto& [name, tensor] : step.parameters().named()) {
+    EXPECT_LT(deviation(tensor.detach(), golden.tensors.at("final." + name)), kTolerance) << name;
+  }
+}
+
+TEST(TrajectoryGolden, SixteenStepsThroughTheFastTail) {
+  expect_trajectory(
+      [](const Vit& vit) { return make_trained_blocks(vit, 2, at::kDouble, at::kCPU); },
+      [](const Vit& vit, const at::Tensor& images) {
+        return Trunk(vit, at::kDouble, at::kCPU).run(images);
+      });
+}
+
+TEST(TrajectoryGolden, SixteenStepsThroughThePlainBlock) {
+  expect_trajectory([](const Vit& vit) { return std::make_unique<PlainLastBlock>(vit); },
+                    [](const Vit& vit, const at::Tensor& images) {
+                      at::Tensor tokens = vit.embed(images.to(at::kDouble));
+                      for (std::int64_t i = 0; i < 2; ++i) tokens = vit.block(i, tokens);
+                      return TrunkTokens{.normalised = {}, .class_token = {}, .raw = tokens};
+                    });
+}
+
+}  // namespace
+}  // namespace protogcd
