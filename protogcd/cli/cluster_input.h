@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "protogcd/cli/backbone_options.h"
-#include "protogcd/cli/data_options.h"
-#include "protogcd/cli/image_options.h"
 #include "protogcd/cli/verb.h"
+#include "protogcd/data/data_options.h"
 #include "protogcd/data/sample.h"
 #include "protogcd/data/skipped.h"
 #include "protogcd/engine/image_loader.h"
+#include "protogcd/image/image_options.h"
+#include "protogcd/nn/backbone_options.h"
 
 namespace protogcd::cli {
 

@@ -56,8 +56,12 @@ CLI::Option* add_to_parser(CLI::App& app, const Option& option, bool one_value_e
     if (!option.is_positional()) flags.push_back(option.flag());
   }
   const std::string flag = argument.substr(0, argument.find('='));
-  throw UsageError(fmt::format("unknown option '{}'{}", flag, did_you_mean(flag, flags)),
-                   fmt::format("see: {} {} --help", kProgram, verb));
+  std::string key = flag.substr(flag.find_first_not_of('-'));
+  std::ranges::replace(key, '-', '_');
+  const std::string whose = table.explanation(key);
+  throw UsageError(
+      fmt::format("unknown option '{}'{}", flag, whose.empty() ? did_you_mean(flag, flags) : whose),
+      fmt::format("see: {} {} --help", kProgram, verb));
 }
 
 LogLevel parse_log_level(const std::string& name) {
@@ -65,12 +69,6 @@ LogLevel parse_log_level(const std::string& name) {
   if (name == "warning") return LogLevel::kWarning;
   if (name == "error") return LogLevel::kError;
   return LogLevel::kInfo;
-}
-
-/// Whether there is such a device is found out by the verbs that compute on it.
-bool is_device_choice(std::string_view text) {
-  if (!text.starts_with("cuda:")) return text == "auto" || text == "cpu" || text == "cuda";
-  return parse_unsigned(text.substr(5)).has_value();
 }
 
 std::string overview(const std::vector<Verb>& verbs) {
@@ -137,9 +135,10 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
   const Verb* verb = find_verb(arguments, verbs);
   if (verb == nullptr) return explain_missing_verb(arguments, verbs);
 
-  DeclaredVerb declared(*verb);
   const auto words = static_cast<std::ptrdiff_t>(split(verb->name, ' ').size());
-  resolve_options(declared, {arguments.begin() + words, arguments.end()});
+  const std::vector<std::string> own(arguments.begin() + words, arguments.end());
+  DeclaredVerb declared(*verb, own);
+  resolve_options(declared, own);
   const auto& common = declared.common;
   Logger log(parse_log_level(common.log_level));
   const auto threads =
@@ -165,26 +164,12 @@ int report(const std::string& message, const std::string& hint, ErrorKind kind) 
 }  // namespace
 
 void declare_common_options(OptionTable& table, CommonOptions& options) {
+  table.begin_group("Machine");
   table.add("config", &options.config, "take options from this TOML file; flags win")
       .flag_only()
-      .value_name("FILE.toml");
-  table.add("device", &options.device, "where to compute: auto, cpu, cuda or cuda:N")
-      .matching(is_device_choice, "auto, cpu, cuda or cuda:N")
-      .value_name("DEVICE");
-  // A verb that writes numbers may have a --dtype of its own, for them.
-  if (table.find("dtype") == nullptr) {
-    table.add("dtype", &options.dtype, "arithmetic of the frozen backbone")
-        .one_of({"auto", "float32", "bfloat16", "float64"});
-  }
-  table.add("threads", &options.threads, "CPU threads, 0 = all").at_least(0).at_most(4096);
-  table.add("seed", &options.seed, "seed of everything random");
-  table.add("bad_images", &options.bad_images, "what to do with an image that cannot be read")
-      .one_of({"skip", "fail"});
-  table
-      .add("max_bad", &options.max_bad,
-           "give up when more images than this cannot be read, a share (1%) or a number")
-      .matching(BadImagePolicy::is_limit, BadImagePolicy::kLimitWords)
-      .value_name("LIMIT");
+      .value_name("FILE.toml")
+      .usual();
+  declare_machine_options(table, options);
   table.add("log_level", &options.log_level, "how much to say on stderr")
       .one_of({"debug", "info", "warning", "error"})
       .flag_only();
@@ -196,9 +181,73 @@ void Session::print_json(const nlohmann::json& object) const {
   fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-DeclaredVerb::DeclaredVerb(const Verb& definition) : verb(definition) {
-  action = verb.declare(table);
+namespace {
+
+/// The value of a flag as it stands among the arguments; empty where it does not.
+std::string value_of(const std::string& flag, const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == flag && i + 1 < arguments.size()) return arguments[i + 1];
+    if (arguments[i].starts_with(flag + "=")) return arguments[i].substr(flag.size() + 1);
+  }
+  return {};
+}
+
+/// Which variant of the verb is meant: by flag, by the file of --config, or by the run that is
+/// resumed.
+std::string chosen_variant(const Verb& verb, const std::vector<std::string>& arguments) {
+  std::string chosen = value_of("--" + kebab_case(verb.variant_key), arguments);
+  const auto ask = [&](const std::filesystem::path& file) {
+    if (chosen.empty() && std::filesystem::is_regular_file(file))
+      chosen = toml_scalars(file)[verb.variant_key];
+  };
+  ask(value_of("--config", arguments));
+  const std::string out = value_of("--out", arguments);
+  if (std::ranges::find(arguments, "--resume") != arguments.end() && !out.empty())
+    ask(std::filesystem::path(out) / "config.toml");
+  if (chosen.empty()) return verb.variants.front();
+  if (std::ranges::find(verb.variants, chosen) == verb.variants.end()) {
+    throw UsageError(fmt::format("--{}: there is no '{}'{}", kebab_case(verb.variant_key), chosen,
+                                 did_you_mean(chosen, verb.variants)),
+                     fmt::format("known: {}", join(verb.variants, ", ")));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+DeclaredVerb::DeclaredVerb(const Verb& definition, const std::vector<std::string>& arguments)
+    : verb(definition) {
+  action = verb.variants.empty() ? verb.declare(table)
+                                 : verb.declare_variant(table, chosen_variant(verb, arguments));
   declare_common_options(table, common);
+}
+
+AllVariants::AllVariants(const Verb& verb) {
+  if (verb.variants.empty()) {
+    declared_.push_back(std::make_unique<DeclaredVerb>(verb));
+  } else {
+    const std::string flag = "--" + kebab_case(verb.variant_key);
+    for (const std::string& variant : verb.variants)
+      declared_.push_back(
+          std::make_unique<DeclaredVerb>(verb, std::vector<std::string>{flag, variant}));
+  }
+  for (const auto& declared : declared_) {
+    for (Option& option : declared->table.options())
+      if (find(option.key()) == nullptr) options_.push_back(&option);
+  }
+}
+
+Option* AllVariants::find(std::string_view key) const {
+  const auto found =
+      std::ranges::find_if(options_, [&](const Option* option) { return option->is_called(key); });
+  return found == options_.end() ? nullptr : *found;
+}
+
+std::vector<std::string> AllVariants::file_keys() const {
+  std::vector<std::string> keys;
+  for (const Option* option : options_)
+    if (option->in_file()) keys.push_back(option->key());
+  return keys;
 }
 
 namespace {
@@ -220,17 +269,61 @@ void apply_resumed_configuration(OptionTable& table) {
 
 }  // namespace
 
-void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& arguments) {
+namespace {
+
+/// Of a verb with more options than these, `--help` shows those that people use.
+constexpr std::size_t kOneScreen = 36;
+
+/// Puts the options into their groups; without `all`, those that few people need are not shown.
+void arrange_help(CLI::App& app, const Verb& verb,
+                  const std::vector<std::pair<Option*, CLI::Option*>>& options, bool all) {
+  std::string footer = "Example:\n  " + verb.example;
+  const bool shortened = !all && options.size() > kOneScreen;
+  std::size_t hidden = 0;
+  for (const auto& [option, parsed] : options) {
+    const bool shown = !shortened || option->is_usual();
+    hidden += shown ? 0 : 1;
+    parsed->group(!shown ? "" : option->group().empty() ? "Options" : option->group());
+  }
+  if (hidden > 0) {
+    footer =
+        fmt::format("{} more options: {} {} --help-all\n\n{}", hidden, kProgram, verb.name, footer);
+  }
+  app.footer(footer);
+}
+
+/// Older names of options become the present ones.
+std::vector<std::string> with_present_names(const std::vector<std::string>& arguments,
+                                            const OptionTable& table) {
+  std::vector<std::string> renamed = arguments;
+  for (const Option& option : table.options()) {
+    for (const std::string& alias : option.aliases()) {
+      const std::string old = "--" + kebab_case(alias);
+      for (std::string& argument : renamed) {
+        if (argument == old || argument.starts_with(old + "="))
+          argument = option.flag() + argument.substr(old.size());
+      }
+    }
+  }
+  return renamed;
+}
+
+}  // namespace
+
+void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& given) {
   const Verb& verb = declared.verb;
+  std::vector<std::string> arguments = with_present_names(given, declared.table);
+  const bool help_all = std::erase(arguments, "--help-all") > 0;
+  if (help_all) arguments.push_back("--help");
   CLI::App app(verb.summary, fmt::format("{} {}", kProgram, verb.name));
   app.allow_extras();
-  app.footer("Example:\n  " + verb.example);
   std::vector<std::pair<Option*, CLI::Option*>> parsed;
   // A list would take an argument without a flag for one more of its values.
   const bool has_positional = std::ranges::any_of(declared.table.options(), &Option::is_positional);
   for (auto& option : declared.table.options()) {
     parsed.emplace_back(&option, add_to_parser(app, option, has_positional));
   }
+  arrange_help(app, verb, parsed, help_all);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {

@@ -2,6 +2,7 @@
 // errors into messages and exit codes.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,28 @@ int run_command_line(const std::vector<std::string>& arguments, const std::vecto
 
 /// A verb with its options declared, ready to be parsed, completed or documented.
 struct DeclaredVerb {
-  explicit DeclaredVerb(const Verb& definition);
+  /// Of a verb with variants: the one that the arguments (or the files they name) choose.
+  explicit DeclaredVerb(const Verb& definition, const std::vector<std::string>& arguments = {});
   DeclaredVerb(const DeclaredVerb&) = delete;
 
   const Verb& verb;
   CommonOptions common;
   OptionTable table;
   Action action;
+};
+
+/// A verb declared once for each of its variants: what completion offers, and sweeps may set.
+class AllVariants {
+ public:
+  explicit AllVariants(const Verb& verb);
+  /// Every option once, whichever variants have it.
+  const std::vector<Option*>& options() const { return options_; }
+  Option* find(std::string_view key) const;
+  std::vector<std::string> file_keys() const;
+
+ private:
+  std::vector<std::unique_ptr<DeclaredVerb>> declared_;
+  std::vector<Option*> options_;
 };
 
 /// Thrown instead of running a verb when `--help` was asked for.

@@ -10,10 +10,10 @@
 namespace protogcd::cli {
 namespace {
 
-std::vector<std::string> flags_of(const OptionTable& table) {
+std::vector<std::string> flags_of(const AllVariants& all) {
   std::vector<std::string> flags;
-  for (const auto& option : table.options()) {
-    if (!option.is_positional()) flags.push_back(option.flag());
+  for (const Option* option : all.options()) {
+    if (!option->is_positional()) flags.push_back(option->flag());
   }
   flags.emplace_back("--help");
   return flags;
@@ -91,8 +91,9 @@ std::string bash_completion(const std::vector<Verb>& verbs) {
   }
   script += "  case \"$verb:$previous\" in\n";
   for (const auto& verb : verbs) {
-    const DeclaredVerb declared(verb);
-    for (const auto& option : declared.table.options()) {
+    const AllVariants all(verb);
+    for (const Option* one : all.options()) {
+      const Option& option = *one;
       if (option.choices().empty()) continue;
       // An argument without a flag follows the verb's last word.
       script += fmt::format("    '{}:{}') words='{}' ;;\n", verb.name,
@@ -102,9 +103,8 @@ std::string bash_completion(const std::vector<Verb>& verbs) {
   }
   script += "  esac\n  if [[ -z $words && $current == -* ]]; then\n    case $verb in\n";
   for (const auto& verb : verbs) {
-    const DeclaredVerb declared(verb);
-    script +=
-        fmt::format("      '{}') words='{}' ;;\n", verb.name, join(flags_of(declared.table), " "));
+    script += fmt::format("      '{}') words='{}' ;;\n", verb.name,
+                          join(flags_of(AllVariants(verb)), " "));
   }
   script +=
       "    esac\n  fi\n"
@@ -131,9 +131,10 @@ std::string zsh_completion(const std::vector<Verb>& verbs) {
   // _arguments must see the verb as the command and only what follows it.
   script += "  shift $((depth - 1)) words\n  ((CURRENT -= depth - 1))\n  case $verb in\n";
   for (const auto& verb : verbs) {
-    const DeclaredVerb declared(verb);
+    const AllVariants all(verb);
     script += fmt::format("    '{}')\n      _arguments '--help[show help]'", verb.name);
-    for (const auto& option : declared.table.options()) {
+    for (const Option* one : all.options()) {
+      const Option& option = *one;
       if (option.is_positional() && option.choices().empty()) continue;
       script += " \\\n        " + zsh_option(option);
     }

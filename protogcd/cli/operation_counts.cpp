@@ -11,16 +11,14 @@ double trunk_operations(const VitConfig& config, std::int64_t image_size) {
   return patches + static_cast<double>(config.depth - 1) * block;
 }
 
-double step_operations(const VitConfig& config, const HeadShape& head, std::int64_t rows,
+double step_operations(const VitConfig& config, std::int64_t head, std::int64_t rows,
                        std::int64_t tokens) {
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const double width = number(config.width);
   const double mlp = number(config.hidden) * (config.gated_mlp ? 3 : 2);
   const double block = 4 * width * width + width * mlp;
-  const double projection = number(head.hidden) * (width + number(head.hidden + head.projection)) +
-                            width * number(head.classes);
   const double attention = 4 * number(config.heads * tokens) * width;
-  return 2 * number(rows) * (3 * (block + projection) + attention);
+  return 2 * number(rows) * (3 * (block + number(head)) + attention);
 }
 
 }  // namespace protogcd::cli

@@ -9,19 +9,14 @@
 
 #include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/context.h"
+#include "protogcd/core/machine_options.h"
 #include "protogcd/core/options.h"
 
 namespace protogcd::cli {
 
 /// Flags that every verb takes.
-struct CommonOptions {
+struct CommonOptions : MachineOptions {
   std::filesystem::path config;
-  std::string device = "auto";
-  std::string dtype = "auto";
-  std::int64_t threads = 0;
-  std::uint64_t seed = 0;
-  std::string bad_images = "skip";
-  std::string max_bad = "1%";
   std::string log_level = "info";
   bool json = false;
 };
@@ -50,7 +45,12 @@ struct Verb {
   std::string summary;  ///< one line of `--help`
   std::string example;  ///< a command that works, shown at the end of its help
   /// Adds the verb's options to the table and returns what to do when they are resolved.
-  std::function<Action(OptionTable&)> declare;
+  std::function<Action(OptionTable&)> declare = {};
+  /// Instead, where further options depend on the value of one: that one's key, the values it can
+  /// have (the first is the default), and the declaration for one of them.
+  std::string variant_key = {};
+  std::vector<std::string> variants = {};
+  std::function<Action(OptionTable&, const std::string& variant)> declare_variant = {};
 };
 
 }  // namespace protogcd::cli

@@ -14,12 +14,12 @@
 #include <optional>
 
 #include "protogcd/cli/bench_photos.h"
-#include "protogcd/cli/image_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/thread_pool.h"
+#include "protogcd/image/image_options.h"
 #include "protogcd/image/image_reader.h"
 
 extern char** environ;

@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "protogcd/cli/bench_table.h"
+#include "protogcd/cli/method_options.h"
 #include "protogcd/cli/operation_counts.h"
 #include "protogcd/cli/python_process.h"
 #include "protogcd/cli/torch_step_script.h"
@@ -26,6 +27,7 @@
 #include "protogcd/engine/captured_work.h"
 #include "protogcd/engine/placement.h"
 #include "protogcd/engine/tail.h"
+#include "protogcd/model/model.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/random_state.h"
 #include "protogcd/training/train_step.h"
@@ -35,6 +37,7 @@ namespace {
 
 struct Options {
   std::string backbone = "dino-vits16";
+  MethodChoice method;
   std::int64_t batch = 128, classes = 100, images = 1024;
   std::int64_t runs = 5, steps = 5;
   bool no_full = false;
@@ -110,19 +113,18 @@ class Benchmark {
   void advance(ViewSource& views);
   TrunkTokens next_tokens();
   at::Tensor run_step(ViewSource& views, CapturedWork& captured);
-  at::Tensor pulled(const HeadOutput& output) const;
+  std::unique_ptr<Method> make_method() const;
+  double operations_of(const Method& method) const;
 
   const Options& options_;
   Session& session_;
   Placement placement_;
   VitConfig config_;
   std::int64_t size_, tokens_;
-  HeadShape shape_;
   Vit vit_;
   SingleProcess alone_;
-  Objective objective_;
   std::unique_ptr<TrainedBlocks> tail_, full_;
-  std::unique_ptr<Head> head_, full_head_;
+  std::unique_ptr<Method> method_, full_method_;
   std::unique_ptr<TrainStep> step_, full_step_;
   std::unique_ptr<BankStore> bank_;
   Sampler sampler_;
@@ -134,8 +136,8 @@ class Benchmark {
   std::optional<Trunk> fresh_trunk_;
   std::optional<Trunk> trunk_;
   std::unique_ptr<PythonProcess> python_;
-  StepBatch batch_;
-  StepSchedule schedule_;
+  std::vector<StepBatch> batches_;
+  EpochScalar rate_;
   std::vector<Measured> measured_;
   std::vector<double> roofs_, trunk_roofs_;  ///< milliseconds of a large product, in both types
 };
@@ -153,21 +155,19 @@ Benchmark::Benchmark(const Options& options, Session& session)
       config_(config_of(options.backbone)),
       size_(config_.grid * config_.patch),
       tokens_(config_.token_count(size_)),
-      shape_{.width = config_.width, .classes = options.classes},
       vit_(config_, random_vit_state(config_, at::kFloat, 0.02)),
-      objective_({}, options.classes, {}, placement_.trained, placement_.device),
       sampler_(static_cast<std::size_t>(options.images / 2),
                static_cast<std::size_t>(options.images - options.images / 2), 0,
                static_cast<std::size_t>(options.batch)),
       captured_(placement_.device),
-      fresh_captured_(placement_.device) {
-  const auto on_device = at::device(placement_.device);
+      fresh_captured_(placement_.device),
+      rate_(placement_.trained, placement_.device) {
+  const auto on_device = at::device(placement_.device).dtype(at::kLong);
   const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
-  batch_ = {.labels = at::arange(batch, on_device.dtype(at::kLong)) % shape_.classes,
-            .labelled = (at::arange(batch, on_device.dtype(at::kLong)) % 2).to(placement_.trained),
-            .hard = {}};
-  schedule_ = {.rate = at::scalar_tensor(0.01, on_device.dtype(placement_.trained)),
-               .hard_count = at::scalar_tensor(batch / 2, on_device.dtype(at::kLong))};
+  batches_ = {{.labels = at::arange(batch, on_device) % options.classes,
+               .labelled = (at::arange(batch, on_device) % 2).to(placement_.trained),
+               .places = at::arange(batch, on_device)}};
+  rate_.set(0.01);
   add_bank_step();
   add_parts();
   if (placement_.device.is_cuda()) add_fresh_step();
@@ -192,7 +192,10 @@ TrunkTokens Benchmark::next_tokens() {
 
 at::Tensor Benchmark::run_step(ViewSource& views, CapturedWork& captured) {
   advance(views);
-  captured.run([&] { step_->run(views.tokens(), batch_, schedule_); });
+  captured.run([&] {
+    batches_[0].tokens = views.tokens();
+    step_->run(batches_, *rate_);
+  });
   return step_->parameters().values();
 }
 
@@ -211,13 +214,57 @@ void Benchmark::add_bank_step() {
   views_ = std::make_unique<BankViews>([this](std::uint32_t) -> const BankStore& { return *bank_; },
                                        sampler_, 0, placement_.device);
   tail_ = make_trained_blocks(vit_, config_.depth - 1, placement_.trained, placement_.device);
-  head_ = std::make_unique<Head>(shape_, 0, placement_.trained, placement_.device);
-  step_ = std::make_unique<TrainStep>(*tail_, *head_, objective_, SgdOptions{}, alone_);
+  method_ = make_method();
+  step_ = std::make_unique<TrainStep>(*tail_, *method_, SgdOptions{}, alone_);
   measured_.push_back(
       {"bank",
        [this] { return time(options_.steps, [&] { return run_step(*views_, captured_); }); },
        {},
-       step_operations(config_, shape_, 2 * options_.batch, tokens_)});
+       operations_of(*method_)});
+}
+
+/// No set is looked at in a benchmark.
+class NoSets : public SetFeatures {
+ public:
+  std::int64_t count(SampleSet) const override { return 0; }
+  void for_each(SampleSet, const std::function<void(const at::Tensor&)>&) override {}
+  at::Tensor labels() const override { return at::empty({0}, at::kLong); }
+};
+
+/// In the middle of its training.
+std::unique_ptr<Method> Benchmark::make_method() const {
+  constexpr std::int64_t kEpochs = 100;
+  MethodChoice choice = options_.method;
+  choice->resolve({.epochs = kEpochs});
+  const std::int64_t old_classes = (options_.classes + 1) / 2;
+  std::vector<std::string> old;
+  for (std::int64_t i = 0; i < old_classes; ++i) old.push_back(fmt::format("old-{}", i));
+  auto method = choice->make({.width = config_.width,
+                              .classes = class_names(old, options_.classes),
+                              .old_classes = old_classes,
+                              .labelled = options_.images / 2,
+                              .unlabelled = options_.images - options_.images / 2,
+                              .epochs = kEpochs,
+                              .seed = 0,
+                              .type = placement_.trained,
+                              .device = placement_.device});
+  if (method->streams().size() > 1)
+    throw UsageError(
+        fmt::format("--method {}: it draws several batches a step, which is not "
+                    "measured",
+                    choice->name()));
+  NoSets none;
+  method->begin_epoch({.epoch = kEpochs / 4,
+                       .images_per_step = static_cast<std::int64_t>(sampler_.batch_size()),
+                       .sets = none});
+  return method;
+}
+
+double Benchmark::operations_of(const Method& method) const {
+  std::int64_t numbers = 0;
+  for (const auto& [name, tensor] : method.parameters())
+    if (tensor.dim() == 2) numbers += tensor.numel();
+  return step_operations(config_, numbers, 2 * options_.batch, tokens_);
 }
 
 /// New crops of images that lie on the GPU.
@@ -238,20 +285,15 @@ void Benchmark::add_fresh_step() {
   fresh_views_ =
       std::make_unique<FreshViews>(make_cut_pixels(*windows_, sampler_, 0), sampler_, *fresh_trunk_,
                                    placement_.trunk_batch(), placement_.device);
-  measured_.push_back(
-      {"fresh",
-       [this] {
-         return time(options_.steps, [&] { return run_step(*fresh_views_, fresh_captured_); });
-       },
-       {},
-       step_operations(config_, shape_, 2 * options_.batch, tokens_) +
-           2 * static_cast<double>(options_.batch) * trunk_operations(config_, size_),
-       /*is_trunk=*/true});
-}
-
-/// A loss that pulls at every output of the head alike: backward then costs what tail and head do.
-at::Tensor Benchmark::pulled(const HeadOutput& output) const {
-  return output.projections.sum() + output.cosines.sum();
+  measured_.push_back({"fresh",
+                       [this] {
+                         return time(options_.steps,
+                                     [&] { return run_step(*fresh_views_, fresh_captured_); });
+                       },
+                       {},
+                       operations_of(*method_) + 2 * static_cast<double>(options_.batch) *
+                                                     trunk_operations(config_, size_),
+                       /*is_trunk=*/true});
 }
 
 /// Where the time of a bank step goes.
@@ -259,26 +301,24 @@ void Benchmark::add_parts() {
   measured_.push_back({"bank: gather", [this] {
                          return time(options_.steps, [&] { return next_tokens().class_token; });
                        }});
-  measured_.push_back({"bank: tail, head, optimiser",
+  measured_.push_back({"bank: trained block, optimiser",
                        [this] {
                          const TrunkTokens tokens = next_tokens();
                          return time(options_.steps, [&] {
                            return step_->run_with(
-                               tokens, [&](const HeadOutput& output) { return pulled(output); },
-                               schedule_.rate);
+                               tokens, [](const at::Tensor& features) { return features.sum(); },
+                               *rate_);
                          });
                        },
                        {},
-                       step_operations(config_, shape_, 2 * options_.batch, tokens_)});
-  measured_.push_back({"bank: tail, head, forward", [this] {
+                       step_operations(config_, 0, 2 * options_.batch, tokens_)});
+  measured_.push_back({"bank: trained block, forward", [this] {
                          const TrunkTokens tokens = next_tokens();
-                         return time(options_.steps, [&] {
-                           return head_->forward(tail_->forward(tokens)).cosines;
-                         });
+                         return time(options_.steps, [&] { return tail_->forward(tokens); });
                        }});
   measured_.push_back({"bank: optimiser", [this] {
                          return time(options_.steps, [&] {
-                           step_->optimiser().step(schedule_.rate);
+                           step_->optimiser().step(*rate_);
                            return step_->parameters().values();
                          });
                        }});
@@ -287,15 +327,15 @@ void Benchmark::add_parts() {
 void Benchmark::add_full_step() {
   trunk_.emplace(raw_trunk(config_, placement_.frozen, placement_.device));
   full_ = std::make_unique<FullBlock>(vit_, placement_.trained, placement_.device);
-  full_head_ = std::make_unique<Head>(shape_, 0, placement_.trained, placement_.device);
-  full_step_ = std::make_unique<TrainStep>(*full_, *full_head_, objective_, SgdOptions{}, alone_);
+  full_method_ = make_method();
+  full_step_ = std::make_unique<TrainStep>(*full_, *full_method_, SgdOptions{}, alone_);
   const at::Tensor images =
       at::randn({2 * options_.batch, 3, size_, size_}, at::device(placement_.device));
   measured_.push_back({"full", [this, images] {
                          return time(1, [&] {
-                           const TrunkTokens tokens =
+                           batches_[0].tokens =
                                run_in_batches(*trunk_, images, placement_.trunk_batch());
-                           return full_step_->run(tokens, batch_, schedule_).total;
+                           return full_step_->run(batches_, *rate_).total;
                          });
                        }});
 }
@@ -400,8 +440,11 @@ Verb bench_train_verb() {
       .name = "bench train",
       .summary = "milliseconds of a training step: on a token bank, without one, and in PyTorch",
       .example = "protogcd bench train --python python3 --csv train.csv",
-      .declare = [](OptionTable& table) -> Action {
+      .variant_key = kMethodKey,
+      .variants = method_names(),
+      .declare_variant = [](OptionTable& table, const std::string& method) -> Action {
         auto options = std::make_shared<Options>();
+        declare_method(table, options->method, method);
         table.add("backbone", &options->backbone, "a preset; weights are random")
             .value_name("NAME");
         table.add("batch", &options->batch, "images a step, two views each")

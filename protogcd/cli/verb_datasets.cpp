@@ -5,11 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "protogcd/cli/data_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/data/benchmark.h"
+#include "protogcd/data/data_options.h"
 #include "protogcd/data/duplicates.h"
 
 namespace protogcd::cli {

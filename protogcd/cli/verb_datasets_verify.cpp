@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "protogcd/cli/data_options.h"
-#include "protogcd/cli/image_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/data_options.h"
 #include "protogcd/data/verify.h"
+#include "protogcd/image/image_options.h"
 
 namespace protogcd::cli {
 namespace {

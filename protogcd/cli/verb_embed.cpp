@@ -4,12 +4,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "protogcd/cli/backbone_options.h"
-#include "protogcd/cli/image_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/engine/embed.h"
+#include "protogcd/image/image_options.h"
+#include "protogcd/nn/backbone_options.h"
 
 namespace protogcd::cli {
 namespace {

@@ -5,20 +5,19 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/bench_photos.h"
-#include "protogcd/cli/train_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/discovery/class_number_baselines.h"
+#include "protogcd/discovery/discover.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd::cli {
 namespace {
 
 struct EstimateVerbOptions {
-  TrainVerbOptions model;
-  EstimateFlags flags;
+  DiscoverOptions model;
   std::filesystem::path curve;
   std::int64_t curve_points = 15;
   bool compare = false, overwrite = false;
@@ -40,12 +39,12 @@ class EstimateVerb {
   EstimateVerb(const EstimateVerbOptions& options, const Context& context, Session& session)
       : options_(options),
         context_(context),
-        how_(resolved(options.flags)),
+        how_(options.model.train.estimate),
         backbone_(open_backbone(options.model.backbone, session.context.log)),
         material_(open_data(options.model.data, session.context.log), backbone_,
                   options.model.train.material, folder_ / "estimate", session.bad_image_policy(),
                   context) {
-    how_.model = candidate_of(options.model.train, backbone_);
+    how_.model = candidate_of(options.model.train);
   }
 
   ClassNumber estimate() { return estimate_class_number(material_, backbone_, how_, context_); }
@@ -115,8 +114,7 @@ void print_table(const std::vector<Method>& methods, std::optional<std::int64_t>
 
 void estimate_k(EstimateVerbOptions options, Session& session) {
   if (!options.curve.empty()) check_output_file(options.curve, options.overwrite, "--curve");
-  if (!options.model.train.prior.empty())
-    throw UsageError("--prior names new classes, which are not known before they are counted");
+  options.model.train.method->check_unknown_classes();
   options.model.train.material.sees_labelled = true;
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
                                           .fast_decode = options.model.images.fast_decode};
@@ -131,8 +129,9 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   if (const auto truth = verb.truth()) json["truth"] = *truth;
   if (!session.json()) fmt::print("{}\n", found.in_words());
   if (options.compare) {
-    std::vector<Method> methods = {
-        as_method(options.flags.rule == "paper" ? "Algorithm 1" : "clusters", found)};
+    std::vector<Method> methods = {as_method(
+        options.model.train.estimate.rule == ClassNumberRule::kPaper ? "Algorithm 1" : "clusters",
+        found)};
     for (Method& method : verb.others()) methods.push_back(std::move(method));
     for (const Method& method : methods)
       json["methods"][method.name] = {{"k", method.k}, {"seconds", method.seconds}};
@@ -156,10 +155,9 @@ Verb estimate_k_verb() {
           .example = "protogcd estimate-k --labelled known --unlabelled all --backbone dino-vitb16",
           .declare = [](OptionTable& table) -> Action {
             auto options = std::make_shared<EstimateVerbOptions>();
-            options->model.views = "bank";
-            declare_estimate_flags(table, options->flags);
+            declare_estimate_options(table, options->model.train.estimate);
             table
-                .add("epochs", &options->flags.estimate.epochs,
+                .add("epochs", &options->model.train.estimate.epochs,
                      "training of a candidate of the Prototype Score, and never fewer steps than "
                      "--min-steps")
                 .at_least(1);
@@ -174,9 +172,13 @@ Verb estimate_k_verb() {
                 .flag_only();
             table.add("overwrite", &options->overwrite, "replace the curve's file if it exists")
                 .flag_only();
-            declare_model_options(table, options->model);
-            return [options, &table](Session& session) {
-              resolve_train_options(options->model, table, session);
+            declare_data_options(table, options->model.data);
+            declare_backbone_options(table, options->model.backbone);
+            declare_model_options(table, options->model.train);
+            table.begin_group("Machine");
+            declare_image_options(table, options->model.images);
+            return [options](Session& session) {
+              resolve(options->model, session.context.log);
               estimate_k(*options, session);
             };
           }};

@@ -8,10 +8,11 @@
 
 #include "protogcd/analysis/cluster_metrics.h"
 #include "protogcd/cli/corruption_options.h"
-#include "protogcd/cli/data_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/text.h"
+#include "protogcd/data/data_options.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
@@ -115,7 +116,7 @@ std::optional<Evaluation> ModelEvaluation::evaluate_on(SampleSet kind) {
   ModelOutputs outputs;
   if (options_.cluster_metrics) {
     outputs = outputs_of(model_, tokens, name + " images", context_);
-    predictions.add(outputs.cosines, model_.info());
+    predictions.add(outputs.cosines, model_);
     predictions.finish();
   } else {
     predictions = predict_all(model_, tokens, context_);
@@ -217,6 +218,22 @@ void evaluate_model(const EvaluateVerbOptions& options, Session& session) {
   check_options(options);
   set_compute_threads(session.context.threads);
   ModelEvaluation(options, session, session.context).run(session);
+}
+
+/// Takes --old-classes from the configuration of a run on the same dataset, folders or manifest
+/// where it was not given, so that its model is judged on the split it was trained on.
+void adopt_recorded_split(DataOptions& options, const std::filesystem::path& run) {
+  const std::filesystem::path config = run / "config.toml";
+  if (options.old_classes || !std::filesystem::is_regular_file(config)) return;
+  auto recorded = toml_scalars(config);
+  const auto same = [&](const char* key, const std::filesystem::path& path) {
+    return recorded[key] ==
+           (path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string());
+  };
+  if (recorded["dataset"] == options.dataset && same("labelled", options.labelled) &&
+      same("unlabelled", options.unlabelled) && same("manifest", options.manifest) &&
+      options.images.empty())
+    options.old_classes = parse_integer(recorded["old_classes"]);
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/command_line.h"
-#include "protogcd/cli/data_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/data_options.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/sweep/runner.h"
 
@@ -49,14 +49,14 @@ class StepVerb {
     return traits;
   }
 
-  /// ConfigError names where the setting stands.
+  /// ConfigError names where the setting stands. Any variant of the verb may have the option:
+  /// whether it fits the cell's own is known once the cells are.
   void check(const Setting& setting) const {
-    DeclaredVerb declared(verb_);
-    Option* option = declared.table.find(setting.key);
+    AllVariants all(verb_);
+    Option* option = all.find(setting.key);
     if (option == nullptr || option->is_positional()) {
       throw ConfigError(fmt::format("{}: '{}' has no option '{}'{}", setting.where, verb_.name,
-                                    setting.key,
-                                    did_you_mean(setting.key, declared.table.file_keys())));
+                                    setting.key, did_you_mean(setting.key, all.file_keys())));
     }
     // What variables make of a text is known once the cells are.
     const bool filled_in_later = std::ranges::any_of(
@@ -68,9 +68,10 @@ class StepVerb {
 
   /// Resolves a whole command as the process would.
   void check(const std::vector<std::string>& command) const {
-    DeclaredVerb declared(verb_);
     const auto verb_words = static_cast<std::ptrdiff_t>(split(verb_.name, ' ').size());
-    resolve_options(declared, {command.begin() + verb_words, command.end()});
+    const std::vector<std::string> arguments(command.begin() + verb_words, command.end());
+    DeclaredVerb declared(verb_, arguments);
+    resolve_options(declared, arguments);
   }
 
  private:

@@ -1,22 +1,129 @@
-// `protogcd train` and `protogcd discover`: the method, on a known dataset or on one's own images.
-#include <memory>
+// `protogcd train` and `protogcd discover`: a method, on a known dataset or on one's own images.
+#include <fmt/format.h>
 
-#include "protogcd/cli/train_options.h"
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/cli/method_options.h"
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/interrupt.h"
+#include "protogcd/core/text.h"
+#include "protogcd/discovery/discover.h"
+#include "protogcd/report/page.h"
+#include "protogcd/report/report.h"
 
 namespace protogcd::cli {
 namespace {
 
-/// `discover` is for one's own images: fast views, and a number of classes that nobody knows.
-Action declare_with(bool discovers, OptionTable& table) {
-  auto options = std::make_shared<TrainVerbOptions>();
-  options->views = discovers ? "bank" : "fresh";
-  options->estimates_k = discovers;
-  declare_train_options(table, *options);
-  return [options, &table](Session& session) {
-    resolve_train_options(*options, table, session);
-    run_training(*options, session);
+/// New classes first, as they are what was looked for; large ones before small ones.
+void print_classes(std::vector<FoundClass> classes) {
+  constexpr std::size_t kMostRows = 40;
+  std::ranges::stable_sort(classes, [](const FoundClass& a, const FoundClass& b) {
+    return a.is_new != b.is_new ? a.is_new : a.images > b.images;
+  });
+  std::size_t width = 5;
+  for (const FoundClass& found : classes) width = std::max(width, found.name.size());
+  const bool with_truth =
+      std::ranges::any_of(classes, [](const FoundClass& found) { return !found.truth.empty(); });
+  fmt::print("\n{:{}}  images  sure{}\n", "class", width, with_truth ? "   in truth mostly" : "");
+  for (std::size_t i = 0; i < std::min(classes.size(), kMostRows); ++i) {
+    const FoundClass& found = classes[i];
+    fmt::print("{:{}}  {:6}  {:3.0f}%", found.name, width, found.images, 100 * found.confidence);
+    if (!found.truth.empty()) fmt::print("   {} ({:.0f}%)", found.truth, 100 * found.truth_share);
+    fmt::print("\n");
+  }
+  if (classes.size() > kMostRows)
+    fmt::print("... and {} more, in result.json\n", classes.size() - kMostRows);
+  fmt::print("\n");
+}
+
+void print(const TrainSummary& summary, const std::filesystem::path& out) {
+  if (summary.estimate) fmt::print("{}\n", summary.estimate->in_words());
+  fmt::print("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k,
+             summary.k - summary.k_old, human_seconds(summary.seconds));
+  const double in_new =
+      (1 - summary.on_unlabelled.predicted_old) * static_cast<double>(summary.unlabelled);
+  fmt::print("unlabelled images: {}, of which {:.0f} went to new classes\n", summary.unlabelled,
+             in_new);
+  print_classes(summary.classes);
+  if (summary.outliers > 0) {
+    fmt::print(
+        "outliers: {} unlabelled images look like none of the classes (is_outlier in "
+        "predictions.csv)\n",
+        summary.outliers);
+  }
+  if (summary.on_unlabelled.samples > 0) {
+    fmt::print("accuracy on the unlabelled images: {}\n", in_words(summary.on_unlabelled));
+  }
+  if (summary.on_test) {
+    fmt::print("test images ({}): {}\n", summary.test, in_words(*summary.on_test));
+  }
+  if (summary.skipped > 0) {
+    fmt::print("{} images could not be read, see {}\n", summary.skipped,
+               (out / "skipped.csv").string());
+  }
+  fmt::print("predictions: {}\n", (out / "predictions.csv").string());
+}
+
+/// The run is finished whatever becomes of its page.
+void write_page(const std::filesystem::path& out, const Session& session, const Context& context) {
+  try {
+    write_report(out, out / "report.html", context);
+    if (!session.json())
+      fmt::print("report: {} (open it in a browser)\n", (out / "report.html").string());
+  } catch (const Error& error) {
+    context.log.warning(
+        fmt::format("the run is complete, but has no report: {}; make it with: protogcd report {}",
+                    error.what(), out.string()));
+  }
+}
+
+/// A run as it ends: what it found, and its page.
+void tell(const Discovery& found, const DiscoverOptions& options, Session& session,
+          const Context& context) {
+  if (!found.summary) return;
+  if (!session.json()) print(*found.summary, found.out);
+  if (options.train.report && has_report_page()) write_page(found.out, session, context);
+}
+
+void print_spread(const nlohmann::json& summary, std::int64_t runs) {
+  const auto number = [&](const char* what, const char* key) {
+    const auto& value = summary.at(what).at(key);
+    return value.is_null() ? std::nan("") : value.get<double>();
   };
+  if (std::isnan(number("mean", "all"))) return;
+  fmt::print("{} runs: All {:.1f} +- {:.1f}, Old {:.1f} +- {:.1f}, New {:.1f} +- {:.1f}\n", runs,
+             number("mean", "all"), number("std", "all"), number("mean", "old"),
+             number("std", "old"), number("mean", "new"), number("std", "new"));
+}
+
+void run(DiscoverOptions options, Session& session) {
+  options.bad_images = session.common.bad_images;
+  options.max_bad = session.common.max_bad;
+  resolve(options, session.context.log);
+  const InterruptGuard interrupt;
+  Context context = session.context;
+  context.interrupt = &interrupt;
+  const auto told = [&](const Discovery& found) { tell(found, options, session, context); };
+  if (options.runs == 1) {
+    const Discovery found = discover(options, context);
+    told(found);
+    if (session.json()) session.print_json(nlohmann::json::parse(found.result));
+    return;
+  }
+  const auto summary = nlohmann::json::parse(discover_several(options, context, told).result);
+  if (session.json()) return session.print_json(summary);
+  print_spread(summary, options.runs);
+}
+
+Action declare_with(DiscoverOptions defaults, OptionTable& table, const std::string& method) {
+  auto options = std::make_shared<DiscoverOptions>(std::move(defaults));
+  declare_method(table, options->train.method, method);
+  declare_discover_options(table, *options);
+  return [options](Session& session) { run(*options, session); };
 }
 
 }  // namespace
@@ -27,7 +134,11 @@ Verb train_verb() {
           .example =
               "protogcd train --config configs/cub.toml --root data/CUB_200_2011 --backbone "
               "dino-vitb16 --out runs/cub",
-          .declare = [](OptionTable& table) { return declare_with(false, table); }};
+          .variant_key = kMethodKey,
+          .variants = method_names(),
+          .declare_variant = [](OptionTable& table, const std::string& method) {
+            return declare_with(DiscoverOptions::as_published(), table, method);
+          }};
 }
 
 Verb discover_verb() {
@@ -36,7 +147,11 @@ Verb discover_verb() {
           .example =
               "protogcd discover --labelled known --unlabelled all --backbone dino-vitb16 "
               "--out run",
-          .declare = [](OptionTable& table) { return declare_with(true, table); }};
+          .variant_key = kMethodKey,
+          .variants = method_names(),
+          .declare_variant = [](OptionTable& table, const std::string& method) {
+            return declare_with({}, table, method);
+          }};
 }
 
 }  // namespace protogcd::cli

@@ -7,6 +7,7 @@ std::vector<Verb> all_verbs() {
 #ifdef PROTOGCD_WITH_TORCH
       discover_verb(),
       train_verb(),
+      methods_verb(),
       estimate_k_verb(),
       evaluate_verb(),
       predict_verb(),

@@ -30,6 +30,7 @@ Verb embed_verb();
 Verb estimate_k_verb();
 Verb evaluate_verb();
 Verb info_verb();
+Verb methods_verb();
 Verb ood_verb();
 Verb report_verb();
 Verb predict_verb();

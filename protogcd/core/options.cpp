@@ -111,13 +111,37 @@ Option& Option::flag_only() {
   return *this;
 }
 
+Option& Option::usual() {
+  usual_ = true;
+  return *this;
+}
+
+Option& Option::incidental() {
+  incidental_ = true;
+  return *this;
+}
+
+Option& Option::alias(std::string key) {
+  aliases_.push_back(std::move(key));
+  return *this;
+}
+
+bool Option::is_called(std::string_view key) const {
+  return key_ == key || std::ranges::find(aliases_, key) != aliases_.end();
+}
+
+bool Option::is_switch() const {
+  return std::holds_alternative<bool*>(target_) ||
+         std::holds_alternative<std::optional<bool>*>(target_);
+}
+
 std::string Option::flag() const {
   return positional_ ? value_name() : "--" + kebab_case(key_);
 }
 
 bool Option::is_text() const {
-  return std::holds_alternative<std::string*>(target_) ||
-         std::holds_alternative<std::filesystem::path*>(target_);
+  return std::holds_alternative<std::string*>(target_) || is_path() ||
+         std::holds_alternative<ChoiceTarget>(target_);
 }
 
 bool Option::is_integer() const {
@@ -131,13 +155,17 @@ std::string Option::value_name() const {
   if (!choices_.empty()) return join(choices_, "|");
   if (is_switch()) return "";
   if (is_integer()) return "N";
-  if (std::holds_alternative<std::filesystem::path*>(target_)) return "PATH";
+  if (is_path()) return "PATH";
   return is_text() || is_list() ? "TEXT" : "X";
 }
 
 std::string Option::text() const {
   if (const auto* text = std::get_if<std::string*>(&target_)) return **text;
   if (const auto* path = std::get_if<std::filesystem::path*>(&target_)) return (*path)->string();
+  if (const auto* choice = std::get_if<ChoiceTarget>(&target_)) {
+    const auto place = choice->get();
+    return place ? choices_[*place] : std::string{};
+  }
   return {};
 }
 
@@ -157,6 +185,13 @@ std::string Option::to_toml() const {
                  },
                  [](const std::optional<double>* value) {
                    return *value ? real_to_toml(**value) : std::string{};
+                 },
+                 [](const std::optional<bool>* value) -> std::string {
+                   return !*value ? "" : **value ? "true" : "false";
+                 },
+                 [this](const ChoiceTarget& choice) {
+                   const auto place = choice.get();
+                   return place ? quote_toml(choices_[*place]) : std::string{};
                  },
                  [](const auto* integer) { return fmt::format("{}", *integer); }},
       target_);
@@ -204,11 +239,18 @@ std::optional<std::string> Option::set(std::span<const std::string> values) {
     *target = *parsed;
     return std::optional<std::string>{};
   };
+  const auto take_switch = [&](auto* target) -> std::optional<std::string> {
+    if (value != "true" && value != "false") return reject(value);
+    *target = value == "true";
+    return std::nullopt;
+  };
   return std::visit(
       Overloaded{
-          [&](bool* target) -> std::optional<std::string> {
-            if (value != "true" && value != "false") return reject(value);
-            *target = value == "true";
+          [&](bool* target) { return take_switch(target); },
+          [&](std::optional<bool>* target) { return take_switch(target); },
+          [&](ChoiceTarget& target) -> std::optional<std::string> {
+            const auto place = std::ranges::find(choices_, value) - choices_.begin();
+            target.set(static_cast<std::size_t>(place));
             return std::nullopt;
           },
           [&](std::int64_t* target) { return take_number(target, parse_integer(value)); },
@@ -235,11 +277,14 @@ std::optional<std::string> Option::assign(std::span<const std::string> values,
 
 Option& OptionTable::add(std::string key, OptionTarget target, std::string help) {
   if (find(key) != nullptr) throw InternalError(fmt::format("option '{}' is declared twice", key));
-  return options_.emplace_back(std::move(key), target, std::move(help));
+  Option& option = options_.emplace_back(std::move(key), std::move(target), std::move(help));
+  option.group_ = group_;
+  return option;
 }
 
 Option* OptionTable::find(std::string_view key) {
-  const auto found = std::ranges::find(options_, key, &Option::key);
+  const auto found =
+      std::ranges::find_if(options_, [&](const Option& option) { return option.is_called(key); });
   return found == options_.end() ? nullptr : &*found;
 }
 
@@ -258,8 +303,9 @@ void OptionTable::apply_toml(std::string_view text, const std::string& name) {
     const std::string where = fmt::format("{}:{}", name, toml_key.source().begin.line);
     Option* option = find(key);
     if (option == nullptr || !option->in_file()) {
-      throw ConfigError(
-          fmt::format("{}: unknown key '{}'{}", where, key, did_you_mean(key, file_keys())));
+      const std::string whose = explanation(key);
+      throw ConfigError(fmt::format("{}: unknown key '{}'{}", where, key,
+                                    whose.empty() ? did_you_mean(key, file_keys()) : whose));
     }
     const auto values = fitting_values(*option, node);
     if (!values) {
@@ -294,6 +340,16 @@ std::string OptionTable::to_toml() const {
                         value);
   }
   return text;
+}
+
+std::map<std::string, std::string> OptionTable::identity() const {
+  std::map<std::string, std::string> values;
+  for (const auto& option : options_) {
+    if (option.is_incidental()) continue;
+    const std::string value = option.to_toml();
+    values[option.key()] = value.empty() ? "not set" : value;
+  }
+  return values;
 }
 
 std::map<std::string, std::string> toml_scalars(const std::filesystem::path& file) {

@@ -6,27 +6,36 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace protogcd {
 
+/// One of several named values: an enumeration's place among the option's choices.
+struct ChoiceTarget {
+  std::function<std::optional<std::size_t>()> get;  ///< nothing: not set
+  std::function<void(std::size_t)> set;
+};
+
 /// Where an option's value lives. The variant's alternative is also its type.
-using OptionTarget = std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
-                                  std::filesystem::path*, std::vector<std::string>*,
-                                  std::optional<std::int64_t>*, std::optional<double>*>;
+using OptionTarget =
+    std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
+                 std::filesystem::path*, std::vector<std::string>*, std::optional<std::int64_t>*,
+                 std::optional<double>*, std::optional<bool>*, ChoiceTarget>;
 
 enum class OptionSource { kDefault, kFile, kFlag };
 
 class Option {
  public:
   Option(std::string key, OptionTarget target, std::string help)
-      : key_(std::move(key)), help_(std::move(help)), target_(target) {}
+      : key_(std::move(key)), help_(std::move(help)), target_(std::move(target)) {}
 
   // Rules and looks, to be chained after OptionTable::add.
   Option& at_least(double minimum);
@@ -37,17 +46,29 @@ class Option {
   Option& matching(bool (*allowed)(std::string_view), std::string expected);
   Option& value_name(std::string name);  ///< what the help calls the value: "DIR", "FILE.csv"
   Option& required();
-  Option& positional();  ///< an argument without a flag; not a TOML key
-  Option& flag_only();   ///< a flag that makes no sense in a file (--json, --config)
+  Option& positional();            ///< an argument without a flag; not a TOML key
+  Option& flag_only();             ///< a flag that makes no sense in a file (--json, --config)
+  Option& usual();                 ///< one of the few that people use: `--help` shows it
+  Option& incidental();            ///< changes no number of a result: not part of its identity
+  Option& alias(std::string key);  ///< an older name, which files and flags may still use
 
   const std::string& key() const { return key_; }
   std::string flag() const;  ///< "--bank-views", or "FILE" for a positional one
   const std::string& help() const { return help_; }
+  const std::string& group() const { return group_; }
+  const std::vector<std::string>& aliases() const { return aliases_; }
+  bool is_called(std::string_view key) const;  ///< by its key or an older one
+  bool is_usual() const { return usual_; }
+  bool is_incidental() const { return incidental_; }
   const std::vector<std::string>& choices() const { return choices_; }
   OptionSource source() const { return source_; }
-  bool is_switch() const { return std::holds_alternative<bool*>(target_); }
+  bool is_switch() const;
   bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(target_); }
   bool is_text() const;
+  bool is_path() const { return std::holds_alternative<std::filesystem::path*>(target_); }
+  void set_path(const std::filesystem::path& path) {
+    *std::get<std::filesystem::path*>(target_) = path;
+  }
   bool is_integer() const;
   bool is_required() const { return required_; }
   bool is_positional() const { return positional_; }
@@ -65,14 +86,17 @@ class Option {
   std::optional<std::string> assign(std::span<const std::string> values, OptionSource source);
 
  private:
+  friend class OptionTable;
   std::optional<std::string> set(std::span<const std::string> values);
   std::optional<std::string> reject(std::string_view value) const;
   bool in_range(double value) const;
 
-  std::string key_, help_, value_name_;
+  std::string key_, help_, value_name_, group_;
+  std::vector<std::string> aliases_;
   OptionTarget target_;
   std::optional<double> minimum_, maximum_;
-  bool minimum_excluded_ = false, required_ = false, positional_ = false, flag_only_ = false;
+  bool minimum_excluded_ = false, required_ = false, positional_ = false, flag_only_ = false,
+       usual_ = false, incidental_ = false;
   std::vector<std::string> choices_;
   bool (*allowed_)(std::string_view) = nullptr;
   std::string allowed_words_;
@@ -83,10 +107,21 @@ class OptionTable {
  public:
   /// Declares an option; its default is what `target` holds now. `target` must outlive the table.
   Option& add(std::string key, OptionTarget target, std::string help);
+  /// The same for an enumeration, or an optional one, by the names of its values.
+  template <class Target, class Enum>
+  Option& add_choice(std::string key, Target* target,
+                     std::vector<std::pair<std::string, Enum>> values, std::string help);
+  /// What is added from now on belongs to this group of the help.
+  void begin_group(std::string name) { group_ = std::move(name); }
 
   std::deque<Option>& options() { return options_; }
   const std::deque<Option>& options() const { return options_; }
-  Option* find(std::string_view key);
+  Option* find(std::string_view key);  ///< by its key or an older one
+  /// Says whose option a key is that is not known here ("it belongs to ..."), or nothing.
+  void explain_unknown(std::function<std::string(const std::string& key)> explain) {
+    explain_ = std::move(explain);
+  }
+  std::string explanation(const std::string& key) const { return explain_ ? explain_(key) : ""; }
   std::vector<std::string> file_keys() const;
 
   /// Takes values from TOML text, except for options a flag has set. Throws ConfigError naming
@@ -99,10 +134,33 @@ class OptionTable {
   void check_required() const;
   /// The resolved configuration: every key with its value, commented with its help.
   std::string to_toml() const;
+  /// What a result depends on: the values of all options that are not incidental.
+  std::map<std::string, std::string> identity() const;
 
  private:
   std::deque<Option> options_;  // a deque, so that `add` may hand out references
+  std::string group_;
+  std::function<std::string(const std::string&)> explain_;
 };
+
+template <class Target, class Enum>
+Option& OptionTable::add_choice(std::string key, Target* target,
+                                std::vector<std::pair<std::string, Enum>> values,
+                                std::string help) {
+  std::vector<std::string> names;
+  std::vector<Enum> enumerators;
+  for (auto& [name, value] : values) {
+    names.push_back(std::move(name));
+    enumerators.push_back(value);
+  }
+  const auto get = [target, enumerators]() -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < enumerators.size(); ++i)
+      if (*target == enumerators[i]) return i;
+    return std::nullopt;
+  };
+  const auto set = [target, enumerators](std::size_t i) { *target = enumerators[i]; };
+  return add(std::move(key), ChoiceTarget{get, set}, std::move(help)).one_of(std::move(names));
+}
 
 /// The texts, numbers and booleans at the top of a TOML file, as flags would carry them;
 /// ConfigError if it is no TOML.

@@ -39,6 +39,7 @@ struct Dataset {
   std::vector<std::string> notes;     ///< what is worth knowing: files that are no images
 
   std::size_t count(SampleSet set) const;
+  std::vector<std::string> old_names() const;
   bool is_old(std::int32_t label) const {
     return label >= 0 && static_cast<std::size_t>(label) < old_classes;
   }

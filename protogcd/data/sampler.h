@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace protogcd {
 
@@ -18,18 +19,24 @@ class Sampler {
   Sampler(std::size_t labelled, std::size_t unlabelled, std::uint64_t seed,
           std::size_t batch_size = kReferenceBatch);
 
-  std::size_t draws_per_epoch() const { return labelled_ + unlabelled_; }
-  /// min(what was asked for, number of samples).
+  /// Draws from some of the samples alone, in the same way, and `batches` times an epoch: a further
+  /// stream beside another sampler's.
+  Sampler(std::size_t labelled, std::vector<std::uint32_t> among, std::uint64_t seed,
+          std::size_t batch_size, std::size_t batches);
+
+  /// min(what was asked for, number of samples drawn from).
   std::size_t batch_size() const { return batch_size_; }
-  /// The last partial batch is dropped.
-  std::size_t batches_per_epoch() const { return draws_per_epoch() / batch_size_; }
+  /// As many draws an epoch as there are samples; the last partial batch is dropped.
+  std::size_t batches_per_epoch() const { return batches_; }
   std::size_t draw(std::uint32_t epoch, std::uint64_t position) const;
   bool is_labelled(std::size_t sample) const { return sample < labelled_; }
 
  private:
-  std::size_t labelled_, unlabelled_;
+  std::size_t labelled_;                           ///< of all samples
+  std::size_t labelled_drawn_, unlabelled_drawn_;  ///< those that are drawn from
+  std::vector<std::uint32_t> among_;               ///< labelled ones first; empty: all
   std::uint64_t seed_;
-  std::size_t batch_size_;
+  std::size_t batch_size_, batches_;
 };
 
 }  // namespace protogcd

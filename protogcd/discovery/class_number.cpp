@@ -71,7 +71,7 @@ class Estimator {
  private:
   std::int64_t steps_per_epoch() const {
     return std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(material_.make_sampler(0).batches_per_epoch()));
+        1, static_cast<std::int64_t>(material_.make_sampler({}, 0).batches_per_epoch()));
   }
   std::int64_t cluster_steps() const {
     return options_.cluster_steps.value_or(
@@ -80,8 +80,7 @@ class Estimator {
   std::int64_t score_steps() const {
     return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
   }
-  CandidateOptions candidate(std::int64_t k, std::int64_t steps, const ScheduleOptions& schedule,
-                             std::int64_t seed) const;
+  CandidateOptions candidate(std::int64_t k, std::int64_t steps, std::int64_t seed) const;
   std::vector<double> silhouettes(const std::vector<std::int64_t>& ks);
   std::vector<double> frozen_accuracies(const std::vector<std::int64_t>& ks);
   void try_numbers(const std::vector<std::int64_t>& ks);
@@ -100,11 +99,9 @@ class Estimator {
   std::map<std::int64_t, ClassNumberPoint> points_;
 };
 
-CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps,
-                                      const ScheduleOptions& schedule, std::int64_t seed) const {
+CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps, std::int64_t seed) const {
   CandidateOptions options = options_.model;
-  options.head.classes = k;
-  options.schedule = schedule;
+  options.classes = k;
   options.steps = steps;
   options.seed = context_.seed + static_cast<std::uint64_t>(seed);
   return options;
@@ -113,14 +110,16 @@ CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps,
 /// The mean over models with two numbers of prototypes and all seeds.
 std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
   const std::int64_t steps = cluster_steps();
-  ScheduleOptions schedule = options_.model.schedule;
-  schedule.epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
-  schedule.ramp_epochs = std::max<std::int64_t>(schedule.epochs / 2, 1);
+  const std::int64_t epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
   std::vector<std::int64_t> prototypes = {k_max_};
   if (2 * k_old_ + 10 < k_max_) prototypes.push_back(2 * k_old_ + 10);
   std::vector<CandidateOptions> models;
   for (std::int64_t seed = 0; seed < options_.seeds; ++seed)
-    for (const std::int64_t k : prototypes) models.push_back(candidate(k, steps, schedule, seed));
+    for (const std::int64_t k : prototypes) {
+      models.push_back(candidate(k, steps, seed));
+      models.back().schedule.epochs = epochs;
+      models.back().method->become_candidate(epochs);
+    }
   std::vector<Candidate> trained;
   {
     Progress progress("estimate", models.size() * static_cast<std::uint64_t>(steps), "steps",
@@ -157,13 +156,16 @@ void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
       fresh.push_back(k);
   }
   if (fresh.empty()) return;
-  ScheduleOptions schedule = options_.model.schedule;  // which ends no earlier than the steps
-  schedule.epochs =
-      std::max(schedule.epochs, (score_steps() + steps_per_epoch() - 1) / steps_per_epoch());
+  // The beginning of a full run, which ends no earlier than the steps.
+  const std::int64_t epochs = std::max(options_.model.schedule.epochs,
+                                       (score_steps() + steps_per_epoch() - 1) / steps_per_epoch());
   std::vector<CandidateOptions> models;
   for (const std::int64_t k : fresh) {
-    for (std::int64_t seed = 0; seed < options_.seeds; ++seed)
-      models.push_back(candidate(k, score_steps(), schedule, seed));
+    for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
+      models.push_back(candidate(k, score_steps(), seed));
+      models.back().schedule.epochs = epochs;
+      models.back().method->become_candidate(std::nullopt);
+    }
   }
   Progress progress(fmt::format("try K = {}", fmt::join(fresh, ", ")),
                     models.size() * static_cast<std::uint64_t>(score_steps()), "steps",
@@ -315,12 +317,6 @@ Enum from_word(const char* const (&words)[kCount], const std::string& word) {
 }
 
 }  // namespace
-
-at::Tensor labelled_classes(const TrainingSet& set) {
-  std::vector<std::int64_t> labels;
-  for (const Sample& sample : set.of(SampleSet::kLabelled)) labels.push_back(sample.label);
-  return at::tensor(at::ArrayRef<std::int64_t>(labels));
-}
 
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
   const auto old = static_cast<std::int64_t>(set.dataset().old_classes);

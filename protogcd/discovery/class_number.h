@@ -31,8 +31,7 @@ struct ClassNumberOptions {
   /// Of a model whose features are clustered; nothing: 18 epochs, at least 450 and at most 1,000.
   std::optional<std::int64_t> cluster_steps = {};
   std::int64_t seeds = 1;  ///< repetitions, which narrow the noise
-  /// Of a full run; what a candidate needs is set here. Its pseudo-labels are chosen batch by
-  /// batch.
+  /// Of a full run; what a candidate needs is set here.
   CandidateOptions model = {};
 };
 
@@ -69,8 +68,6 @@ struct ClassNumber {
 /// images, or a k_max below the old classes or above what the images can tell.
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options);
-/// Of the labelled images, [N_l] int64.
-at::Tensor labelled_classes(const TrainingSet& set);
 
 ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
                                   const ClassNumberOptions& options, const Context& context);

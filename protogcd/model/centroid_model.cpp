@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "protogcd/model/outlier_calibration.h"
+#include "protogcd/nn/head.h"
 
 namespace protogcd {
 
@@ -10,9 +11,8 @@ Model centroid_model(const Backbone& backbone, const std::vector<std::string>& o
                      const at::Tensor& features, const at::Tensor& centroids,
                      const ReadingOptions& reading, const Context& context) {
   ModelInfo info = untrained_model_info(backbone, old_classes, centroids.size(0), reading);
-  info.head.hidden = info.head.projection = 1;  // there is nothing to project
-  Model model(backbone, std::move(info), place(context), /*seed=*/0);
-  model.set_prototypes(centroids);
+  Model model(backbone, std::move(info), place(context));
+  model.set_prototypes({.centres = centroids});
   const OutlierCalibration usual;
   const at::Tensor cosines =
       at::matmul(unit_rows(features), unit_rows(centroids.to(features.options())).t())

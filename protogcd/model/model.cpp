@@ -11,8 +11,8 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/nn/head.h"
 #include "protogcd/nn/state_dict.h"
-#include "protogcd/training/train_step.h"
 
 namespace protogcd {
 namespace {
@@ -21,13 +21,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kInfoFile = "model.json";
 constexpr const char* kTensorFile = "model.safetensors";
-constexpr int kFormat = 1;
+constexpr int kFormat = 2, kFormatOf01 = 1;
+constexpr const char *kCentres = "prototypes", *kBias = "prototype_bias";
+constexpr const char* kCentresOf01 = "1.prototype_layer.weight_v";
 
 }  // namespace
 
 OutlierScorer ModelInfo::outlier_scorer() const {
   if (!outliers) return OutlierScorer(temperature);
-  return OutlierScorer(temperature, outliers->concentrations, head.width);
+  return OutlierScorer(temperature, outliers->concentrations, width);
 }
 
 std::string ModelInfo::to_json() const {
@@ -50,11 +52,8 @@ std::string ModelInfo::to_json() const {
                                    {"std", preprocessing.deviation},
                                    {"apply_orientation", reading.apply_orientation},
                                    {"fast_decode", reading.fast_decode}}},
-                                 {"head",
-                                  {{"width", head.width},
-                                   {"hidden", head.hidden},
-                                   {"projection", head.projection},
-                                   {"wide_projection", head.wide_projection}}}};
+                                 {"method", method},
+                                 {"width", width}};
   if (outliers) {
     json["outliers"] = {{"score", name_of(outliers->score)},
                         {"kept", outliers->kept},
@@ -88,9 +87,12 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
   ModelInfo info;
   try {
     const auto json = nlohmann::json::parse(text);
-    if (const int format = json.at("format"); format != kFormat) {
-      throw ModelFileError(fmt::format("{}: format {} is not known, this program reads format {}",
-                                       origin, format, kFormat));
+    const int format = json.at("format");
+    if (format != kFormat && format != kFormatOf01) {
+      throw ModelFileError(
+          fmt::format("{}: format {} is not known, this program reads formats {} "
+                      "and {}",
+                      origin, format, kFormatOf01, kFormat));
     }
     info.classes = json.at("classes").get<std::vector<std::string>>();
     info.old_classes = json.at("k_old");
@@ -105,9 +107,9 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
     const auto& pixels = json.at("preprocessing");
     info.preprocessing = {pixels.at("size"), pixels.at("mean"), pixels.at("std")};
     info.reading = {pixels.at("apply_orientation"), pixels.at("fast_decode")};
-    const auto& head = json.at("head");
-    info.head = {head.at("width"), static_cast<std::int64_t>(info.classes.size()),
-                 head.at("hidden"), head.at("projection"), head.at("wide_projection")};
+    const bool is_of_01 = format == kFormatOf01;
+    info.width = is_of_01 ? json.at("head").at("width") : json.at("width");
+    if (!is_of_01) info.method = json.at("method");
     if (json.contains("outliers"))
       info.outliers = outliers_from(json.at("outliers"), info.classes.size(), origin);
   } catch (const UsageError& error) {  // an outlier score of that name is not known
@@ -139,7 +141,8 @@ ModelInfo untrained_model_info(const Backbone& backbone,
                                const ReadingOptions& reading) {
   return {.classes = class_names(old_classes, k),
           .old_classes = std::ssize(old_classes),
-          .head = {.width = backbone.config.width, .classes = k},
+          .method = {},
+          .width = backbone.config.width,
           .first_trained_block = backbone.config.depth - 1,
           .temperature = 0.1,
           .preprocessing = backbone.preprocessing,
@@ -154,24 +157,30 @@ ModelInfo untrained_model_info(const Backbone& backbone,
 }
 
 Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
-             std::uint64_t seed, std::shared_ptr<const Trunk> trunk)
+             std::shared_ptr<const Trunk> trunk)
     : info_(std::move(info)),
       placement_(placement),
       trunk_(trunk ? std::move(trunk)
                    : std::make_shared<const Trunk>(backbone.vit, placement.frozen, placement.device,
                                                    info_.first_trained_block)),
       blocks_(make_trained_blocks(backbone.vit, info_.first_trained_block, placement.trained,
-                                  placement.device)),
-      head_(info_.head, seed, placement.trained, placement.device) {}
+                                  placement.device)) {}
 
 at::Tensor Model::features(const TrunkTokens& tokens) const {
   const at::NoGradGuard no_grad;
   return blocks_->forward(tokens);
 }
 
-at::Tensor Model::cosines(const TrunkTokens& tokens) const {
+at::Tensor Model::cosines_of(const at::Tensor& features) const {
   const at::NoGradGuard no_grad;
-  return head_.cosines(features(tokens));
+  return at::linear(unit_rows(features), unit_rows(prototypes_.centres));
+}
+
+// z . c = |c| cos(z, c)
+at::Tensor Model::scores_of(const at::Tensor& cosines) const {
+  if (!prototypes_.bias.defined()) return cosines;
+  const at::NoGradGuard no_grad;
+  return cosines * lengths_.to(cosines.options()) + prototypes_.bias.to(cosines.options());
 }
 
 LoaderOptions Model::center_loader(std::size_t threads) const {
@@ -179,16 +188,40 @@ LoaderOptions Model::center_loader(std::size_t threads) const {
                         placement_.device);
 }
 
-void Model::set_prototypes(const at::Tensor& directions) {
+void Model::set_prototypes(const Prototypes& prototypes) {
   const at::NoGradGuard no_grad;
-  head_.named_parameters().at("prototype_layer.weight_v").copy_(directions);
+  const auto there = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.to(placement_.device, placement_.trained) : tensor;
+  };
+  if (prototypes.centres.sizes() != at::IntArrayRef({info_.k(), info_.width}))
+    throw InternalError("Model: prototypes of another number of classes");
+  prototypes_ = {.centres = there(prototypes.centres),
+                 .temperature = prototypes.temperature,
+                 .bias = there(prototypes.bias)};
+  lengths_ = prototypes_.bias.defined() ? prototypes_.centres.norm(2, 1) : at::Tensor();
+  info_.temperature = prototypes.temperature;
 }
 
-void Model::save(const fs::path& folder) const {
+namespace {
+
+/// Trained blocks and prototypes as they are called in the file.
+std::map<std::string, at::Tensor> named_tensors_of(const TrainedBlocks& blocks) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : blocks.named_parameters()) tensors["0." + name] = tensor;
+  return tensors;
+}
+
+}  // namespace
+
+void Model::save(const fs::path& folder, const std::map<std::string, at::Tensor>& of_method) const {
   create_folders(folder);
+  std::map<std::string, at::Tensor> tensors = named_tensors_of(*blocks_);
+  for (const auto& [name, tensor] : of_method) tensors["1." + name] = tensor;
+  tensors[kCentres] = prototypes_.centres;
+  if (prototypes_.bias.defined()) tensors[kBias] = prototypes_.bias;
   std::vector<at::Tensor> on_cpu;  // keeps the entries' bytes alive
   std::vector<TensorEntry> entries;
-  for (const auto& [name, tensor] : trained_parameters(*blocks_, head_)) {
+  for (const auto& [name, tensor] : tensors) {
     on_cpu.push_back(tensor.detach().to(at::kCPU).contiguous());
     entries.push_back(entry_of(name, on_cpu.back()));
   }
@@ -236,13 +269,19 @@ Model load_model(const fs::path& run, const fs::path& backbone_file, const Conte
         fmt::format("{}: damaged, its checksum does not match", tensor_file.string()));
   }
   const Backbone backbone = backbone_of(info, backbone_file);
-  Model model(backbone, std::move(info), place(context), 0);
+  Model model(backbone, std::move(info), place(context));
   const StateDict state = load_state_dict(tensor_file);
-  const auto parameters = trained_parameters(model.blocks(), model.head());
+  const auto parameters = named_tensors_of(model.blocks());
   std::vector<ExpectedTensor> expected;
   for (const auto& [name, tensor] : parameters) expected.push_back({name, tensor.sizes().vec()});
+  const std::string centres = state.find(kCentres) == nullptr ? kCentresOf01 : kCentres;
+  expected.push_back({centres, {model.info().k(), model.info().width}});
   check_tensors(state, expected);
   for (const auto& [name, tensor] : parameters) tensor.copy_(state.tensors.at(name));
+  const at::Tensor* bias = state.find(kBias);
+  model.set_prototypes({.centres = state.tensors.at(centres),
+                        .temperature = model.info().temperature,
+                        .bias = bias != nullptr ? *bias : at::Tensor()});
   return model;
 }
 

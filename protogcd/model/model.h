@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +17,8 @@
 #include "protogcd/engine/placement.h"
 #include "protogcd/engine/trained_blocks.h"
 #include "protogcd/engine/trunk.h"
+#include "protogcd/model/prototypes.h"
 #include "protogcd/nn/backbone.h"
-#include "protogcd/nn/head.h"
 
 namespace protogcd {
 
@@ -34,9 +35,10 @@ struct OutlierCalibration {
 struct ModelInfo {
   std::vector<std::string> classes;  ///< one per prototype: the old classes, then the new
   std::int64_t old_classes = 0;
-  HeadShape head;
+  std::string method;      ///< that trained it; empty: none did, or a version that knew but one
+  std::int64_t width = 0;  ///< D, of the features
   std::int64_t first_trained_block = 0;
-  double temperature = 0.1;  ///< tau_base: of the confidence
+  double temperature = 0.1;  ///< of the confidence
   Preprocessing preprocessing;
   ReadingOptions reading;
   std::string tensors_sha256;   ///< of model.safetensors
@@ -65,9 +67,9 @@ ModelInfo untrained_model_info(const Backbone& backbone,
 
 class Model {
  public:
-  /// Untrained: the backbone's own last blocks and a fresh head. The trunk is made where none is
-  /// given; models of one backbone can share it.
-  Model(const Backbone& backbone, ModelInfo info, const Placement& placement, std::uint64_t seed,
+  /// Untrained: the backbone's own last blocks, and no prototypes yet. The trunk is made where none
+  /// is given; models of one backbone can share it.
+  Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
         std::shared_ptr<const Trunk> trunk = nullptr);
 
   const ModelInfo& info() const { return info_; }
@@ -75,19 +77,22 @@ class Model {
   const Placement& placement() const { return placement_; }
   const Trunk& trunk() const { return *trunk_; }
   TrainedBlocks& blocks() const { return *blocks_; }
-  Head& head() { return head_; }
-  const Head& head() const { return head_; }
+  const Prototypes& prototypes() const { return prototypes_; }
+  void set_prototypes(const Prototypes& prototypes);
 
   /// CLS after the final norm, without a graph: tokens of B images -> [B, D].
   at::Tensor features(const TrunkTokens& tokens) const;
-  /// Cosines with the prototypes, without a graph: tokens of B images -> [B, K].
-  at::Tensor cosines(const TrunkTokens& tokens) const;
+  /// Cosines with the prototypes, without a graph: features [B, D] -> [B, K].
+  at::Tensor cosines_of(const at::Tensor& features) const;
+  /// The same: tokens of B images -> [B, K].
+  at::Tensor cosines(const TrunkTokens& tokens) const { return cosines_of(features(tokens)); }
+  /// What decides about the class, of cosines [B, K]: themselves, or with the prototypes' bias.
+  at::Tensor scores_of(const at::Tensor& cosines) const;
   LoaderOptions center_loader(std::size_t threads) const;
 
-  /// Puts these directions [K, D] in the prototypes' place.
-  void set_prototypes(const at::Tensor& directions);
-
-  void save(const std::filesystem::path& folder) const;
+  /// `of_method`: what else was trained, for whoever goes on from it.
+  void save(const std::filesystem::path& folder,
+            const std::map<std::string, at::Tensor>& of_method = {}) const;
   /// model.json alone, of a model that is there: when only what is said about outliers changed.
   void save_info(const std::filesystem::path& folder) const;
 
@@ -96,7 +101,8 @@ class Model {
   Placement placement_;
   std::shared_ptr<const Trunk> trunk_;
   std::unique_ptr<TrainedBlocks> blocks_;
-  Head head_;
+  Prototypes prototypes_;  ///< on the device, in the trained type
+  at::Tensor lengths_;     ///< [K] of the centres, where there is a bias
 };
 
 /// Where a run keeps its model.

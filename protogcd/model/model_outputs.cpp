@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "protogcd/core/error.h"
+#include "protogcd/nn/head.h"
 
 namespace protogcd {
 namespace {
@@ -31,9 +32,9 @@ ModelOutputs outputs_of(const Model& model, EvaluationTokens& tokens, const std:
   tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
     const at::Tensor raw = model.features(batch);
     features.push_back(unit_rows(raw).to(at::kCPU, at::kFloat));
-    cosines.push_back(model.head().cosines(raw).to(at::kCPU, at::kFloat));
+    cosines.push_back(model.cosines_of(raw).to(at::kCPU, at::kFloat));
   });
-  return {joined(features, model.info().head.width, name), joined(cosines, model.info().k(), name)};
+  return {joined(features, model.info().width, name), joined(cosines, model.info().k(), name)};
 }
 
 at::Tensor cosines_of(const Model& model, const ImageSet& set, SkippedFiles& skipped,

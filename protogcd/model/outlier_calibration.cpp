@@ -36,7 +36,7 @@ OutlierCalibration calibrate_outliers(const ModelInfo& info, const at::Tensor& c
                          .threshold = 0,
                          .concentrations = fit_concentrations(
                              {labels.const_data_ptr<std::int32_t>(), n},
-                             {nearest.const_data_ptr<float>(), n}, info.k(), info.head.width),
+                             {nearest.const_data_ptr<float>(), n}, info.k(), info.width),
                          .images = cosines.size(0)};
   calibrated.outliers->threshold =
       threshold_keeping(outlier_scores(calibrated, score, cosines), kept);

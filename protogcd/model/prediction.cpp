@@ -21,13 +21,16 @@ bool is_outlier(const ModelInfo& info, double score) {
 
 }  // namespace
 
-void Predictions::add(const at::Tensor& cosines, const ModelInfo& info) {
+void Predictions::add(const at::Tensor& cosines, const Model& model) {
+  const ModelInfo& info = model.info();
   if (!cosines.isfinite().all().item<bool>()) {
     throw ModelFileError("the features of an image are not numbers",
                          "the backbone or the model may be damaged; try --dtype float32");
   }
-  const auto [best, label] = cosines.max(1);
-  const at::Tensor posterior = at::softmax(cosines / info.temperature, 1);
+  const at::Tensor scores = model.scores_of(cosines);
+  const at::Tensor label = std::get<1>(scores.max(1));
+  const at::Tensor best = cosines.gather(1, label.unsqueeze(1)).squeeze(1);
+  const at::Tensor posterior = at::softmax(scores / info.temperature, 1);
   const at::Tensor columns =
       at::stack({label.to(at::kDouble), posterior.amax(1).to(at::kDouble), best.to(at::kDouble)})
           .to(at::kCPU)
@@ -59,10 +62,27 @@ void Predictions::finish() {
   for (double& share : marginal) share /= static_cast<double>(std::max<std::size_t>(size(), 1));
 }
 
+void Predictions::assign(const std::vector<std::int32_t>& classes, const at::Tensor& cosines,
+                         const Model& model) {
+  const at::Tensor chosen = at::tensor(at::ArrayRef<std::int32_t>(classes), at::kInt)
+                                .to(at::kLong)
+                                .unsqueeze(1);  // [N, 1]
+  const at::Tensor on_cpu = cosines.to(at::kCPU, at::kFloat);
+  const at::Tensor posterior = at::softmax(model.scores_of(on_cpu) / model.info().temperature, 1);
+  const auto picked = [&](const at::Tensor& rows) {
+    const at::Tensor column = rows.gather(1, chosen).squeeze(1).contiguous();
+    const auto* first = column.const_data_ptr<float>();
+    return std::vector<float>(first, first + column.numel());
+  };
+  labels = classes;
+  confidence = picked(posterior);
+  typicality = picked(on_cpu);
+}
+
 Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context) {
   Predictions predictions;
   tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
-    predictions.add(model.cosines(batch), model.info());
+    predictions.add(model.cosines(batch), model);
   });
   predictions.finish();
   return predictions;
@@ -130,7 +150,7 @@ PredictSummary predict_images(const Model& model, const SourceTable& sources,
     std::size_t done = 0;
     while (const ImageBatch* batch = images.next()) {
       Predictions predictions;
-      predictions.add(model.cosines(model.trunk().run(batch->pixels)), model.info());
+      predictions.add(model.cosines(model.trunk().run(batch->pixels)), model);
       summary.outliers += predictions.outliers(model.info());
       for (std::size_t i = 0; i < batch->sources.size(); ++i) {
         writer.row(paths(sources, batch->sources[i]), predictions, i);

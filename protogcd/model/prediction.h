@@ -22,10 +22,13 @@ struct Predictions {
 
   std::size_t size() const { return labels.size(); }
   std::uint64_t outliers(const ModelInfo& info) const;  ///< how many; 0 without a threshold
-  /// ModelFileError where a cosine is not a number.
   /// Adds the images of these cosines [B, K]; `marginal` becomes a sum until `finish`.
-  void add(const at::Tensor& cosines, const ModelInfo& info);
+  /// ModelFileError where a cosine is not a number.
+  void add(const at::Tensor& cosines, const Model& model);
   void finish();
+  /// Gives the images classes that were found in another way than by the prototypes.
+  void assign(const std::vector<std::int32_t>& classes, const at::Tensor& cosines,
+              const Model& model);
 };
 
 Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context);

@@ -37,6 +37,11 @@ std::string checksum(std::span<const TensorEntry> entries, const Notes& notes) {
   return fmt::format("{:08x}", sum);
 }
 
+/// The format without its version: "protogcd-checkpoint" of "protogcd-checkpoint-2".
+std::string_view stem_of(std::string_view format) {
+  return format.substr(0, format.rfind('-'));
+}
+
 /// UsageError naming what another run's file was begun with.
 void check_identity(const Notes& ours, const Notes& notes, const fs::path& file) {
   const auto found = notes.find("identity");
@@ -74,6 +79,13 @@ StateDict read_state_file(const fs::path& file, const StateFileKind& kind) {
   const SafetensorsFile content(file);
   const Notes& notes = content.metadata();
   const auto format = notes.find("format");
+  if (format != notes.end() && format->second != kind.format &&
+      stem_of(format->second) == stem_of(kind.format)) {
+    throw UsageError(fmt::format("{}: written by another version of the program ({}, this one "
+                                 "writes {})",
+                                 file.string(), format->second, kind.format),
+                     "finish it with the version that began it, or start anew");
+  }
   if (format == notes.end() || format->second != kind.format) {
     throw ModelFileError(fmt::format("{}: not a checkpoint of this program's version ({})",
                                      file.string(), kind.format));

@@ -26,7 +26,8 @@ void write_state_file(const std::filesystem::path& file, const StateFileKind& ki
                       std::map<std::string, std::string> notes);
 
 /// ModelFileError where the file is of another kind or damaged, UsageError (naming what differs)
-/// where it belongs to another run. The notes are the result's metadata.
+/// where it belongs to another run or was written by another version. The notes are the result's
+/// metadata.
 StateDict read_state_file(const std::filesystem::path& file, const StateFileKind& kind);
 
 /// A number among the notes; ModelFileError if there is none of that name.

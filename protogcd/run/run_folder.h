@@ -33,6 +33,7 @@ class RunFolder {
   std::filesystem::path embeddings() const { return path_ / "embeddings.safetensors"; }
   std::filesystem::path attention() const { return path_ / "attention.safetensors"; }
   std::filesystem::path skipped() const { return path_ / "skipped.csv"; }
+  std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path model() const { return path_ / "model"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
 

@@ -1,7 +1,6 @@
 #include "protogcd/training/candidate.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,25 +11,24 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/progress.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/nn/head.h"
+#include "protogcd/training/set_features.h"
 #include "protogcd/training/step_runner.h"
 
 namespace protogcd {
 namespace {
 
-at::Tensor features_of(EvaluationTokens& tokens, const TrainedBlocks& blocks,
-                       const Context& context) {
-  const at::NoGradGuard no_grad;
+at::Tensor unit_features(SetFeatures& sets, SampleSet set) {
   std::vector<at::Tensor> parts;
-  tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
-    parts.push_back(unit_rows(blocks.forward(batch)).to(at::kCPU, at::kFloat));
+  sets.for_each(set, [&](const at::Tensor& features) {
+    parts.push_back(unit_rows(features).to(at::kCPU, at::kFloat));
   });
   return at::cat(parts);
 }
 
-Candidate describe(TrainingMaterial& material, const TrainedBlocks& blocks,
-                   const Context& context) {
-  return {.labelled = features_of(material.tokens(SampleSet::kLabelled), blocks, context),
-          .unlabelled = features_of(material.tokens(SampleSet::kUnlabelled), blocks, context),
+Candidate describe(SetFeatures& sets) {
+  return {.labelled = unit_features(sets, SampleSet::kLabelled),
+          .unlabelled = unit_features(sets, SampleSet::kUnlabelled),
           .prototypes = {}};
 }
 
@@ -43,40 +41,35 @@ std::unique_ptr<TrainedBlocks> fresh_blocks(const TrainingMaterial& material,
 /// A candidate on its way.
 class Training {
  public:
-  Training(TrainingMaterial& material, const Backbone& backbone, const CandidateOptions& options)
-      : material_(material),
-        options_(options),
-        placement_(material.placement()),
+  Training(TrainingMaterial& material, const Backbone& backbone, const CandidateOptions& options,
+           const Context& context)
+      : options_(options),
         blocks_(fresh_blocks(material, backbone)),
-        head_(options.head, options.seed, placement_.trained, placement_.device),
-        objective_(options.objective, options.head.classes, {}, placement_.trained,
-                   placement_.device),
-        step_(*blocks_, head_, objective_, options.sgd, alone_),
-        sampler_(material.make_sampler(options.seed)),
-        runner_(step_, material, sampler_, options.seed, options.schedule) {}
+        method_(options.method->make(
+            material.method_input(options.classes, options.schedule.epochs, options.seed))),
+        step_(*blocks_, *method_, options.sgd, alone_),
+        runner_(step_, *method_, material, options.seed, options.schedule),
+        sets_(material, *blocks_, context) {}
 
   void run(Progress& progress, const Context& context);
-  Candidate result(const Context& context);
+  Candidate result();
 
  private:
-  TrainingMaterial& material_;
   const CandidateOptions options_;
-  const Placement placement_;
   std::unique_ptr<TrainedBlocks> blocks_;
-  Head head_;
+  std::unique_ptr<Method> method_;
   SingleProcess alone_;
-  Objective objective_;
   TrainStep step_;
-  Sampler sampler_;
   StepRunner runner_;
+  MaterialFeatures sets_;
 };
 
 void Training::run(Progress& progress, const Context& context) {
-  const auto per_epoch = static_cast<std::int64_t>(sampler_.batches_per_epoch());
+  const std::int64_t per_epoch = runner_.steps_per_epoch();
   for (std::int64_t done = 0; done < options_.steps; ++done) {
     if (done % per_epoch == 0) {
       static_cast<void>(runner_.take_times());  // nobody asks for them, and they would add up
-      runner_.start_epoch(done / per_epoch, 0);
+      runner_.start_epoch(done / per_epoch, 0, sets_);
     }
     runner_.run();
     progress.add();
@@ -85,15 +78,15 @@ void Training::run(Progress& progress, const Context& context) {
   }
 }
 
-Candidate Training::result(const Context& context) {
-  Candidate candidate = describe(material_, *blocks_, context);
-  candidate.prototypes = unit_rows(head_.named_parameters().at("prototype_layer.weight_v").detach())
-                             .to(at::kCPU, at::kFloat);
+Candidate Training::result() {
+  Candidate candidate = describe(sets_);
+  candidate.prototypes =
+      unit_rows(method_->outcome(sets_).prototypes.centres).to(at::kCPU, at::kFloat);
   for (const at::Tensor& values :
        {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
     if (!values.isfinite().all().item<bool>()) {
       throw UsageError(fmt::format("training with {} classes diverged: features are no numbers",
-                                   options_.head.classes),
+                                   options_.classes),
                        "try a lower --lr, or higher temperatures");
     }
   }
@@ -135,21 +128,23 @@ std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbo
     const std::size_t count = std::min(together, options.size() - candidates.size());
     for (std::size_t i = 0; i < count; ++i) {
       trainings.push_back(
-          std::make_unique<Training>(material, backbone, options[candidates.size() + i]));
+          std::make_unique<Training>(material, backbone, options[candidates.size() + i], context));
     }
     if (count > 1) {
       run_side_by_side(trainings, progress, context);
     } else {
       trainings[0]->run(progress, context);
     }
-    for (const auto& training : trainings) candidates.push_back(training->result(context));
+    for (const auto& training : trainings) candidates.push_back(training->result());
   }
   return candidates;
 }
 
 Candidate untrained_candidate(TrainingMaterial& material, const Backbone& backbone,
                               const Context& context) {
-  return describe(material, *fresh_blocks(material, backbone), context);
+  const auto blocks = fresh_blocks(material, backbone);
+  MaterialFeatures sets(material, *blocks, context);
+  return describe(sets);
 }
 
 }  // namespace protogcd

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "protogcd/core/context.h"
-#include "protogcd/methods/protogcd/objective.h"
-#include "protogcd/methods/schedule.h"
+#include "protogcd/methods/learning_rate.h"
+#include "protogcd/methods/method_options.h"
 #include "protogcd/nn/backbone.h"
-#include "protogcd/nn/head.h"
 #include "protogcd/nn/sgd.h"
 #include "protogcd/training/training_material.h"
 
@@ -20,8 +19,8 @@ namespace protogcd {
 class Progress;
 
 struct CandidateOptions {
-  HeadShape head;  ///< `classes` is its number of classes
-  ObjectiveOptions objective = {};
+  std::int64_t classes = 1;
+  MethodChoice method = {};
   ScheduleOptions schedule = {};  ///< may be longer than the training
   SgdOptions sgd = {};
   std::int64_t steps = 0;

@@ -12,22 +12,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFormat = "protogcd-checkpoint-1";
+constexpr const char* kFormat = "protogcd-checkpoint-2";
 
 }  // namespace
 
 CheckpointStore::CheckpointStore(fs::path folder, std::map<std::string, std::string> identity)
     : folder_(std::move(folder)), kind_{kFormat, std::move(identity)} {}
 
-void CheckpointStore::save(const FlatParameters& parameters, const Sgd& optimiser,
-                           const TrainingState& state) {
+void CheckpointStore::save(const CheckpointTensors& kept, const TrainingState& state) {
   std::map<std::string, at::Tensor> tensors;
-  for (const auto& [name, tensor] : parameters.named()) tensors["value." + name] = tensor;
-  for (const auto& [name, tensor] : parameters.views_of(optimiser.momentum())) {
+  for (const auto& [name, tensor] : kept.parameters.named()) tensors["value." + name] = tensor;
+  for (const auto& [name, tensor] : kept.parameters.views_of(kept.optimiser.momentum())) {
     tensors["momentum." + name] = tensor;
   }
+  for (const auto& [name, tensor] : kept.state) tensors["state." + name] = tensor;
   tensors["epoch_sums"] = state.epoch_sums;
-  if (state.hard.defined()) tensors["hard"] = state.hard;
   create_folders(folder_);
   write_state_file(fresh(), kind_, std::move(tensors),
                    {{"epoch", std::to_string(state.epoch)}, {"step", std::to_string(state.step)}});
@@ -38,36 +37,31 @@ void CheckpointStore::save(const FlatParameters& parameters, const Sgd& optimise
 }
 
 std::optional<TrainingState> CheckpointStore::load_file(const fs::path& file,
-                                                        FlatParameters& parameters,
-                                                        Sgd& optimiser) const {
+                                                        CheckpointTensors& kept) const {
   if (!fs::exists(file)) return std::nullopt;
   const at::NoGradGuard no_grad;
   const StateDict state = read_state_file(file, kind_);
+  std::map<std::string, at::Tensor> places;
+  for (const auto& [name, tensor] : kept.parameters.named())
+    places["value." + name] = tensor.detach();
+  for (const auto& [name, tensor] : kept.parameters.views_of(kept.optimiser.momentum()))
+    places["momentum." + name] = tensor;
+  for (const auto& [name, tensor] : kept.state) places["state." + name] = tensor;
   std::vector<ExpectedTensor> expected;
-  for (const auto& [name, tensor] : parameters.named()) {
-    for (const char* kind : {"value.", "momentum."}) {
-      expected.push_back({kind + name, tensor.sizes().vec()});
-    }
-  }
+  for (const auto& [name, tensor] : places) expected.push_back({name, tensor.sizes().vec()});
   check_tensors(state, expected);
-  const auto momenta = parameters.views_of(optimiser.momentum());
-  for (const auto& [name, tensor] : parameters.named()) {
-    tensor.detach().copy_(state.tensors.at("value." + name));
-    momenta.at(name).copy_(state.tensors.at("momentum." + name));
-  }
-  const at::Tensor *sums = state.find("epoch_sums"), *hard = state.find("hard");
+  for (const auto& [name, tensor] : places) tensor.copy_(state.tensors.at(name));
+  const at::Tensor* sums = state.find("epoch_sums");
   return TrainingState{.epoch = noted_number(state, "epoch"),
                        .step = noted_number(state, "step"),
-                       .epoch_sums = sums ? sums->clone() : at::Tensor(),
-                       .hard = hard ? hard->clone() : at::Tensor()};
+                       .epoch_sums = sums ? sums->clone() : at::Tensor()};
 }
 
-std::optional<TrainingState> CheckpointStore::load(FlatParameters& parameters, Sgd& optimiser,
-                                                   Logger& log) const {
+std::optional<TrainingState> CheckpointStore::load(CheckpointTensors& tensors, Logger& log) const {
   std::optional<ModelFileError> damage;
   for (const fs::path& file : {fresh(), latest(), previous()}) {
     try {
-      auto state = load_file(file, parameters, optimiser);
+      auto state = load_file(file, tensors);
       if (state) return state;
     } catch (const ModelFileError& error) {
       log.warning(error.what());

@@ -15,12 +15,17 @@
 
 namespace protogcd {
 
-/// Where training stands, beside weights and momentum.
+/// Where training stands, beside the tensors.
 struct TrainingState {
   std::int64_t epoch = 0, step = 0;  ///< the next one to do
   at::Tensor epoch_sums;             ///< [T] float64 on the CPU: of the epoch's steps so far
-  at::Tensor
-      hard;  ///< [N] uint8 on the CPU: hard labels decided at the epoch's start, or undefined
+};
+
+/// The tensors that a checkpoint holds.
+struct CheckpointTensors {
+  FlatParameters& parameters;
+  Sgd& optimiser;
+  std::map<std::string, at::Tensor> state;  ///< what the method keeps beside its parameters
 };
 
 /// Two files: `latest` and `previous`. A new checkpoint is complete on disk before the old one
@@ -30,11 +35,11 @@ class CheckpointStore {
   /// `identity` says what the numbers depend on, by name.
   CheckpointStore(std::filesystem::path folder, std::map<std::string, std::string> identity);
 
-  void save(const FlatParameters& parameters, const Sgd& optimiser, const TrainingState& state);
+  void save(const CheckpointTensors& tensors, const TrainingState& state);
   /// The newest good checkpoint; nothing if there is none. A damaged one is named in a warning and
   /// the one before it is used. ModelFileError where all are damaged, UsageError (naming what
   /// differs) where a checkpoint belongs to another run.
-  std::optional<TrainingState> load(FlatParameters& parameters, Sgd& optimiser, Logger& log) const;
+  std::optional<TrainingState> load(CheckpointTensors& tensors, Logger& log) const;
 
   std::filesystem::path latest() const { return folder_ / "latest.safetensors"; }
   std::filesystem::path previous() const { return folder_ / "previous.safetensors"; }
@@ -43,7 +48,7 @@ class CheckpointStore {
   /// Complete, and not yet named `latest`: what a kill between the two leaves.
   std::filesystem::path fresh() const { return folder_ / "new.safetensors"; }
   std::optional<TrainingState> load_file(const std::filesystem::path& file,
-                                         FlatParameters& parameters, Sgd& optimiser) const;
+                                         CheckpointTensors& tensors) const;
 
   std::filesystem::path folder_;
   StateFileKind kind_;

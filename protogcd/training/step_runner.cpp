@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "protogcd/nn/device.h"
@@ -10,70 +11,100 @@
 namespace protogcd {
 namespace {
 
-at::Tensor step_values(const LossTerms& terms, std::int64_t old_classes) {
-  return at::stack({terms.total, terms.sup, terms.dapl, terms.entropy, terms.separation,
-                    terms.unsup_con, terms.sup_con, terms.hard_share,
-                    terms.marginal.narrow(0, 0, old_classes).sum()});
+/// Streams of one run draw independently of each other; the first draws as if it were alone.
+std::uint64_t seed_of_stream(std::uint64_t seed, std::size_t stream) {
+  constexpr std::uint64_t kApart = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+  return seed + stream * kApart;
 }
 
 }  // namespace
 
-StepRunner::StepRunner(TrainStep& step, const TrainingMaterial& material, const Sampler& sampler,
+StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& material,
                        std::uint64_t seed, const ScheduleOptions& schedule)
     : step_(step),
+      method_(method),
       material_(material),
-      sampler_(sampler),
       schedule_(schedule),
-      views_(material.make_views(sampler, seed)),
+      rate_(material.placement().trained, material.placement().device),
       captured_(material.placement().device),
       clock_(material.placement().device) {
-  const Placement& placement = material.placement();
-  const auto on_device = at::device(placement.device);
-  now_ = {.rate = at::zeros({}, on_device.dtype(placement.trained)),
-          .hard_count = at::zeros({}, on_device.dtype(at::kLong))};
-  sums_ = at::zeros({kStepValueCount}, on_device.dtype(at::kDouble));
+  for (const BatchStream& asked : method.streams()) {
+    const std::uint64_t stream_seed = seed_of_stream(seed, streams_.size());
+    const std::size_t batches = streams_.empty() ? 0 : streams_[0]->sampler.batches_per_epoch();
+    auto stream = std::make_unique<Stream>(
+        Stream{material.make_sampler(asked, stream_seed, batches), nullptr, {}});
+    stream->views = material.make_views(stream->sampler, stream_seed);
+    streams_.push_back(std::move(stream));
+  }
+  const auto in_steps = std::ranges::count_if(method.reported(), [](const ReportedValue& value) {
+    return value.kind != ReportedKind::kSchedule;
+  });
+  sums_ = at::zeros({1 + in_steps}, at::device(material.placement().device).dtype(at::kDouble));
 }
 
-void StepRunner::start_epoch(std::int64_t epoch, std::int64_t first_step, const at::Tensor& hard) {
-  now_.rate.fill_(learning_rate(schedule_, epoch));
-  now_.hard_count.fill_(
-      hard_count(schedule_, epoch, static_cast<std::int64_t>(sampler_.batch_size())));
+std::int64_t StepRunner::steps_per_epoch() const {
+  return static_cast<std::int64_t>(streams_[0]->sampler.batches_per_epoch());
+}
+
+std::int64_t StepRunner::images_per_step() const {
+  return static_cast<std::int64_t>(streams_[0]->sampler.batch_size());
+}
+
+std::vector<double> StepRunner::start_epoch(std::int64_t epoch, std::int64_t first_step,
+                                            SetFeatures& sets) {
+  rate_.set(learning_rate(schedule_, epoch));
+  const auto numbers = method_.begin_epoch({.epoch = epoch,
+                                            .images_per_step = images_per_step(),
+                                            .is_resumed = first_step > 0,
+                                            .sets = sets});
   next_ = first_step;
-  if (first_step >= static_cast<std::int64_t>(sampler_.batches_per_epoch())) return;
-  views_->start_epoch(static_cast<std::uint32_t>(epoch), static_cast<std::size_t>(first_step));
-  of_epoch_ = material_.labels_of(sampler_, epoch, hard);
-  if (of_step_.labels.defined()) return;
-  of_step_ = {.labels = at::empty_like(of_epoch_.labels[0]),
-              .labelled = at::empty_like(of_epoch_.labelled[0]),
-              .hard = hard.defined() ? at::empty_like(of_epoch_.hard[0]) : at::Tensor()};
+  if (first_step >= steps_per_epoch()) return numbers;
+  for (auto& stream : streams_) {
+    stream->views->start_epoch(static_cast<std::uint32_t>(epoch),
+                               static_cast<std::size_t>(first_step));
+    stream->of_epoch = material_.labels_of(stream->sampler, epoch);
+  }
+  if (batches_.empty()) {
+    for (auto& stream : streams_) {
+      batches_.push_back({.labels = at::empty_like(stream->of_epoch.labels[0]),
+                          .labelled = at::empty_like(stream->of_epoch.labelled[0]),
+                          .places = at::empty_like(stream->of_epoch.places[0])});
+    }
+  }
+  return numbers;
 }
 
 void StepRunner::run() {
   const at::Device device = material_.placement().device;
-  std::optional<c10::Stream> stream;
-  if (device.is_cuda()) stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-  views_->advance();
-  if (stream) clock_.begin(*stream);
-  for (at::Tensor StepBatch::*member :
-       {&StepBatch::labels, &StepBatch::labelled, &StepBatch::hard}) {
-    if ((of_epoch_.*member).defined()) (of_step_.*member).copy_((of_epoch_.*member)[next_]);
+  std::optional<c10::Stream> cuda_stream;
+  if (device.is_cuda()) cuda_stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+  for (auto& stream : streams_) stream->views->advance();
+  if (cuda_stream) clock_.begin(*cuda_stream);
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    for (at::Tensor StepBatch::*member :
+         {&StepBatch::labels, &StepBatch::labelled, &StepBatch::places}) {
+      (batches_[i].*member).copy_((streams_[i]->of_epoch.*member)[next_]);
+    }
   }
   ++next_;
   captured_.run([this] { work(); });
-  if (stream) clock_.end(*stream);
+  if (cuda_stream) clock_.end(*cuda_stream);
 }
 
 void StepRunner::work() {
   // A float32 or float64 trunk was asked for by somebody who wants exact numbers.
   const Placement& placement = material_.placement();
   const Tf32Products tf32(placement.frozen == at::kBFloat16 && placement.device.is_cuda());
-  const LossTerms terms = step_.run(views_->tokens(), of_step_, now_);
-  sums_ += step_values(terms, static_cast<std::int64_t>(material_.set().dataset().old_classes));
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    batches_[i].tokens = streams_[i]->views->tokens();
+  StepLoss loss = step_.run(batches_, *rate_);
+  loss.reported.insert(loss.reported.begin(), loss.total);
+  sums_ += at::stack(loss.reported);
 }
 
 DeviceClock::Times StepRunner::take_times() {
   const DeviceClock::Times steps = clock_.take();
-  DeviceClock* views = views_->clock();
+  DeviceClock* views = streams_[0]->views->clock();
   return views != nullptr ? views->take() : steps;
 }
 

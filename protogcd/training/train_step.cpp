@@ -1,64 +1,51 @@
 #include "protogcd/training/train_step.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 namespace protogcd {
 
 std::map<std::string, at::Tensor> trained_parameters(const TrainedBlocks& blocks,
-                                                     const Head& head) {
+                                                     const Method& method) {
   std::map<std::string, at::Tensor> parameters;
   for (const auto& [name, tensor] : blocks.named_parameters()) parameters["0." + name] = tensor;
-  for (const auto& [name, tensor] : head.named_parameters()) parameters["1." + name] = tensor;
+  for (const auto& [name, tensor] : method.parameters()) parameters["1." + name] = tensor;
   return parameters;
 }
 
-TrainStep::TrainStep(TrainedBlocks& blocks, Head& head, const Objective& objective,
-                     const SgdOptions& sgd, Communicator& communicator)
+TrainStep::TrainStep(TrainedBlocks& blocks, Method& method, const SgdOptions& sgd,
+                     Communicator& communicator)
     : blocks_(blocks),
-      head_(head),
-      objective_(objective),
+      method_(method),
       communicator_(communicator),
-      parameters_(trained_parameters(blocks, head)),
+      parameters_(trained_parameters(blocks, method)),
       optimiser_(parameters_, sgd) {}
 
-LossTerms TrainStep::run(const TrunkTokens& tokens, const StepBatch& batch,
-                         const StepSchedule& schedule) {
-  LossTerms terms;
-  step(tokens, schedule.rate, [&](const HeadOutput& output) {
-    if (objective_.is_fused_for(output, communicator_)) {
-      const ObjectiveGradients fused = objective_.fused(output, batch, schedule.hard_count);
-      torch::autograd::backward({output.cosines, output.prototypes, output.projections},
-                                {fused.cosines, fused.prototypes, fused.projections});
-      terms = fused.terms;
-      return;
-    }
-    terms = objective_(output, batch, schedule.hard_count, communicator_);
-    terms.total.backward();
-  });
-  for (at::Tensor* term : {&terms.total, &terms.sup, &terms.dapl, &terms.entropy, &terms.separation,
-                           &terms.unsup_con, &terms.sup_con}) {
-    *term = term->detach();
-  }
-  return terms;
+StepLoss TrainStep::run(std::vector<StepBatch>& batches, const at::Tensor& rate) {
+  const BufferPool::Scope scope(buffers_);
+  parameters_.forget_gradients();
+  for (StepBatch& batch : batches) batch.features = blocks_.forward(batch.tokens);
+  StepLoss loss = method_.loss(batches, communicator_);
+  loss.total.backward();
+  for (StepBatch& batch : batches) batch.features = at::Tensor();  // and with it the graph
+  update(rate);
+  method_.after_update();
+  loss.total = loss.total.detach();
+  for (at::Tensor& value : loss.reported) value = value.detach();
+  return loss;
 }
 
 at::Tensor TrainStep::run_with(const TrunkTokens& tokens,
-                               const std::function<at::Tensor(const HeadOutput&)>& loss,
+                               const std::function<at::Tensor(const at::Tensor&)>& loss,
                                const at::Tensor& rate) {
-  at::Tensor total;
-  step(tokens, rate, [&](const HeadOutput& output) {
-    total = loss(output);
-    total.backward();
-  });
+  const BufferPool::Scope scope(buffers_);
+  parameters_.forget_gradients();
+  const at::Tensor total = loss(blocks_.forward(tokens));
+  total.backward();
+  update(rate);
   return total.detach();
 }
 
-void TrainStep::step(const TrunkTokens& tokens, const at::Tensor& rate,
-                     const std::function<void(const HeadOutput&)>& backward) {
-  const BufferPool::Scope scope(buffers_);
-  parameters_.forget_gradients();
-  backward(head_.forward(blocks_.forward(tokens)));
+void TrainStep::update(const at::Tensor& rate) {
   if (communicator_.size() > 1) {
     at::Tensor gradient = parameters_.flat_gradient();
     communicator_.all_reduce(gradient);

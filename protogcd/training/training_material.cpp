@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
 #include "protogcd/engine/bank_views.h"
 #include "protogcd/engine/borrowed_views.h"
+#include "protogcd/model/model.h"
 
 namespace protogcd {
 
@@ -112,9 +114,19 @@ void TrainingMaterial::prepare_bank(std::int64_t epoch) {
   windows_.reset();
 }
 
-Sampler TrainingMaterial::make_sampler(std::uint64_t seed) const {
-  return {set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled), seed,
-          static_cast<std::size_t>(options_.batch)};
+Sampler TrainingMaterial::make_sampler(const BatchStream& stream, std::uint64_t seed,
+                                       std::size_t batches) const {
+  const auto batch = static_cast<std::size_t>(stream.images > 0 ? stream.images : options_.batch);
+  const std::size_t labelled = set_.count(SampleSet::kLabelled);
+  if (stream.among.empty() && batches == 0)
+    return {labelled, set_.count(SampleSet::kUnlabelled), seed, batch};
+  std::vector<std::uint32_t> among = stream.among;
+  if (among.empty()) {
+    among.resize(set_.train().size());
+    std::iota(among.begin(), among.end(), 0u);
+  }
+  if (batches == 0) batches = among.size() / std::min(batch, among.size());
+  return {labelled, std::move(among), seed, batch, batches};
 }
 
 std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
@@ -134,32 +146,41 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
     views = std::make_unique<FreshViews>(std::move(pixels), sampler, *trunk_,
                                          placement_.trunk_batch(), placement_.device);
   }
-  if (options_.borrow == 0) return views;
-  return std::make_unique<BorrowedViews>(std::move(views), sampler, options_.borrow,
+  const double borrow = options_.borrow.value_or(0);
+  if (borrow == 0) return views;
+  return std::make_unique<BorrowedViews>(std::move(views), sampler, borrow,
                                          backbone_.config.epsilon, seed, placement_.device);
 }
 
-StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,
-                                      const at::Tensor& hard_of_all) const {
+StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch) const {
   const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
              steps = static_cast<std::int64_t>(sampler.batches_per_epoch());
-  const bool decided = hard_of_all.defined();
   at::Tensor labels = at::empty({steps, batch}, at::kLong),
              labelled = at::empty({steps, batch}, at::kFloat),
-             hard = decided ? at::empty({steps, batch}, at::kFloat) : at::Tensor();
+             places = at::empty({steps, batch}, at::kLong);
   for (std::int64_t i = 0; i < steps * batch; ++i) {
     const std::size_t drawn =
         sampler.draw(static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(i));
-    const Sample& sample = set_.train()[drawn];
-    labels.data_ptr<std::int64_t>()[i] = std::max(sample.label, 0);
+    labels.data_ptr<std::int64_t>()[i] = std::max(set_.train()[drawn].label, 0);
     labelled.data_ptr<float>()[i] = sampler.is_labelled(drawn) ? 1 : 0;
-    if (decided) hard.data_ptr<float>()[i] = hard_of_all.const_data_ptr<std::uint8_t>()[drawn];
+    places.data_ptr<std::int64_t>()[i] = static_cast<std::int64_t>(drawn);
   }
-  const auto there = [&](const at::Tensor& tensor, at::ScalarType type) {
-    return tensor.defined() ? tensor.to(placement_.device, type) : tensor;
-  };
-  return {there(labels, at::kLong), there(labelled, placement_.trained),
-          there(hard, placement_.trained)};
+  return {.labels = labels.to(placement_.device),
+          .labelled = labelled.to(placement_.device, placement_.trained),
+          .places = places.to(placement_.device)};
+}
+
+MethodInput TrainingMaterial::method_input(std::int64_t k, std::int64_t epochs,
+                                           std::uint64_t seed) const {
+  return {.width = backbone_.config.width,
+          .classes = class_names(set_.dataset().old_names(), k),
+          .old_classes = static_cast<std::int64_t>(set_.dataset().old_classes),
+          .labelled = static_cast<std::int64_t>(set_.count(SampleSet::kLabelled)),
+          .unlabelled = static_cast<std::int64_t>(set_.count(SampleSet::kUnlabelled)),
+          .epochs = epochs,
+          .seed = seed,
+          .type = placement_.trained,
+          .device = placement_.device};
 }
 
 EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {

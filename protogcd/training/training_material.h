@@ -14,7 +14,7 @@
 #include "protogcd/engine/placement.h"
 #include "protogcd/engine/token_bank.h"
 #include "protogcd/engine/view_source.h"
-#include "protogcd/methods/protogcd/objective.h"
+#include "protogcd/methods/method.h"
 #include "protogcd/nn/backbone.h"
 #include "protogcd/training/training_set.h"
 
@@ -25,7 +25,8 @@ struct MaterialOptions {
   std::optional<std::int64_t> grad_from_block = {};  ///< the first block trained; nothing: the last
   bool use_bank = false;  ///< views from a token bank; else new crops for every draw
   BankOptions bank = {};  ///< its folder, if empty: `bank` below the folder of the run
-  double borrow = 0;      ///< strength of borrowed differences (engine/borrowed_views.h); 0: none
+  /// Strength of borrowed differences (engine/borrowed_views.h); 0 or nothing: none.
+  std::optional<double> borrow = {};
   std::optional<double> cache_gb = {};  ///< for decoded images and tokens; nothing: half of it
   ReadingOptions reading = {};
   bool sees_labelled = false;  ///< tokens of labelled images are wanted too, and kept in memory
@@ -49,14 +50,17 @@ class TrainingMaterial {
   bool is_shareable() const;
   /// Computes what the bank misses as this epoch begins.
   void prepare_bank(std::int64_t epoch);
-  Sampler make_sampler(std::uint64_t seed) const;
+  /// Of one of a method's streams; `batches` an epoch, or 0: as many as there are images for.
+  Sampler make_sampler(const BatchStream& stream, std::uint64_t seed,
+                       std::size_t batches = 0) const;
   /// Views of what the sampler draws: they depend on seed, epoch and step alone. This object and
   /// the sampler must outlive them.
   std::unique_ptr<ViewSource> make_views(const Sampler& sampler, std::uint64_t seed) const;
-  /// Labels of the images that an epoch's steps draw: [steps, B] each, on the device. `hard` [N]
-  /// uint8 says who of all images has a hard pseudo-label, where that was decided.
-  StepBatch labels_of(const Sampler& sampler, std::int64_t epoch,
-                      const at::Tensor& hard = {}) const;
+  /// Labels and places of the images that an epoch's steps draw: [steps, B] each, on the device.
+  StepBatch labels_of(const Sampler& sampler, std::int64_t epoch) const;
+
+  /// What a method of K classes is made for on these images: the old classes, then new-01, ...
+  MethodInput method_input(std::int64_t k, std::int64_t epochs, std::uint64_t seed) const;
 
   EvaluationTokens& tokens(SampleSet set);
   /// How pixels become numbers, in words: results depend on it.

@@ -1,11 +1,11 @@
 #include "protogcd/training/training_set.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
@@ -59,41 +59,10 @@ std::vector<std::int32_t> truths_of(std::span<const Sample> samples) {
   return truths;
 }
 
-std::vector<double> read_prior(const std::filesystem::path& file,
-                               const std::vector<std::string>& classes) {
-  const CsvTable table = CsvTable::read(file);
-  const std::size_t name = table.column("class"), share = table.column("share");
-  std::vector<double> prior(classes.size(), 0);
-  double total = 0;
-  std::size_t named = 0;
-  for (const CsvRow& row : table.rows()) {
-    const auto found = std::ranges::find(classes, row.fields[name]);
-    if (found == classes.end()) {
-      throw DataError(fmt::format("{}: there is no class '{}'", table.where(row), row.fields[name]),
-                      fmt::format("the classes are {}", fmt::join(classes, ", ")));
-    }
-    const auto value = parse_real(row.fields[share]);
-    double& place = prior[static_cast<std::size_t>(found - classes.begin())];
-    if (!value || !(*value > 0) || *value > 1 || place > 0) {
-      throw DataError(fmt::format("{}: '{}' is {}", table.where(row), row.fields[share],
-                                  place > 0 ? "a second share of its class"
-                                            : "no share, expected a number above 0 and up to 1"));
-    }
-    place = *value;
-    total += *value;
-    ++named;
-  }
-  const std::size_t rest = classes.size() - named;
-  constexpr double kRounding = 1e-3;  // shares are often written with few digits
-  if (total > 1 + kRounding || (rest == 0 && total < 1 - kRounding) || (rest > 0 && total >= 1)) {
-    throw DataError(fmt::format("{}: the shares of {} of {} classes add up to {:.4f}", table.name(),
-                                named, classes.size(), total));
-  }
-  for (double& value : prior) {
-    value = value > 0 ? value / std::max(total, rest == 0 ? total : 1.0)
-                      : (1 - total) / static_cast<double>(rest);
-  }
-  return prior;
+at::Tensor labelled_classes(const TrainingSet& set) {
+  std::vector<std::int64_t> labels;
+  for (const Sample& sample : set.of(SampleSet::kLabelled)) labels.push_back(sample.label);
+  return at::tensor(at::ArrayRef<std::int64_t>(labels));
 }
 
 }  // namespace protogcd

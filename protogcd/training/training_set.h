@@ -2,6 +2,8 @@
 // memory reaches.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -39,11 +41,8 @@ class TrainingSet {
 };
 
 std::vector<std::uint32_t> sources_of(std::span<const Sample> samples);
+/// Of the labelled images, [N_l] int64.
+at::Tensor labelled_classes(const TrainingSet& set);
 std::vector<std::int32_t> truths_of(std::span<const Sample> samples);
-
-/// Shares of the classes from a `class,share` file: those it does not name share the rest evenly.
-/// DataError names file and line.
-std::vector<double> read_prior(const std::filesystem::path& file,
-                               const std::vector<std::string>& classes);
 
 }  // namespace protogcd

@@ -38,7 +38,7 @@ TEST(Sampler, DrawsWithReplacement) {
   const Sampler sampler(5000, 5000, 1);
   std::vector<bool> seen(10000);
   int distinct = 0;
-  for (std::size_t i = 0; i < sampler.draws_per_epoch(); ++i) {
+  for (std::size_t i = 0; i < sampler.batches_per_epoch() * sampler.batch_size(); ++i) {
     const std::size_t sample = sampler.draw(0, i);
     distinct += seen[sample] ? 0 : 1;
     seen[sample] = true;

@@ -220,7 +220,7 @@ TEST_F(AnalysisRun, FeaturesThatAreNotNumbersAreAnErrorEverywhere) {
   Logger log(LogLevel::kError);
   const Context context{.device = "cpu", .log = log};
   Model model = load_model(work->folder / "run", {}, context);
-  model.set_prototypes(at::full({16, 64}, std::nan("")));
+  model.set_prototypes({.centres = at::full({16, 64}, std::nan(""))});
   model.save(work->folder / "broken");
   const auto predicted = run_protogcd({"predict", "--model", work->folder / "broken", "--images",
                                        work->folder / "demo/outliers", "--out",

@@ -171,7 +171,7 @@ TEST_F(OutlierRun, AModelWhoseCosinesAreNotNumbersIsAnError) {
   Logger log(LogLevel::kError);
   const Context context{.device = "cpu", .log = log};
   Model model = load_model(work->folder / "run", {}, context);
-  model.set_prototypes(at::full({16, 64}, std::nan("")));
+  model.set_prototypes({.centres = at::full({16, 64}, std::nan(""))});
   model.save(work->folder / "broken");
   const auto result = run_protogcd({"ood", "--model", work->folder / "broken", "--id",
                                     work->folder / "demo/unlabelled", "--outliers",

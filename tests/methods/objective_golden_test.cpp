@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "protogcd/methods/protogcd/objective.h"
-#include "protogcd/methods/schedule.h"
+#include "protogcd/methods/protogcd/ramp.h"
 #include "protogcd/nn/state_dict.h"
 #include "tests/support/golden.h"
 
@@ -34,8 +34,7 @@ void expect_losses_and_gradients(at::ScalarType type, double tolerance) {
   }
   const Objective objective({}, classes, {}, type, at::kCPU);
   const StepBatch batch{.labels = golden.tensors.at("labels"),
-                        .labelled = golden.tensors.at("mask_labelled").to(type),
-                        .hard = {}};
+                        .labelled = golden.tensors.at("mask_labelled").to(type)};
   SingleProcess alone;
 
   for (const auto& [epoch, expected] : settings.at("epochs").items()) {
@@ -48,7 +47,7 @@ void expect_losses_and_gradients(at::ScalarType type, double tolerance) {
     EXPECT_LT(deviation(output.prototypes.detach(), golden.tensors.at("prototypes")), tolerance);
 
     const at::Tensor hard = at::scalar_tensor(hard_count({}, std::stoi(epoch), images), at::kLong);
-    const LossTerms terms = objective(output, batch, hard, alone);
+    const LossTerms terms = objective(output, batch, {hard}, alone);
     expect_scalar(terms.sup, expected.at("sup"), tolerance);
     expect_scalar(terms.dapl, expected.at("dapl"), tolerance);
     expect_scalar(terms.entropy, expected.at("entropy"), tolerance);

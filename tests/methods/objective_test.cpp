@@ -3,12 +3,11 @@
 #include "protogcd/methods/protogcd/objective.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <cmath>
-#include <thread>
+
+#include "tests/support/team.h"
 
 namespace protogcd {
 namespace {
@@ -34,12 +33,14 @@ struct Setting {
     const Objective objective(options, head.shape().classes, std::move(prior), at::kDouble,
                               at::kCPU);
     SingleProcess alone;
-    return objective(head.forward(features), batch, at::scalar_tensor(hard, at::kLong), alone);
+    return objective(head.forward(features), batch, {at::scalar_tensor(hard, at::kLong), decided},
+                     alone);
   }
 
   Head head;
   at::Tensor features;
   StepBatch batch;
+  at::Tensor decided;  ///< hard labels
 };
 
 bool finite_gradients(Setting& setting, const LossTerms& terms) {
@@ -123,11 +124,11 @@ TEST(Objective, HardLabelsGoToTheMostConfidentOfEachViewAndTiesToTheFirst) {
 
 TEST(Objective, HardLabelsDecidedBeforehandAreTakenAsTheyAre) {
   Setting setting(4);
-  setting.batch.hard = at::tensor({1., 0., 0., 1., 1., 0.}, at::kDouble);
+  setting.decided = at::tensor({1., 0., 0., 1., 1., 0.}, at::kDouble);
   EXPECT_DOUBLE_EQ(setting.run().hard_share.item<double>(), 0.5);
-  setting.batch.hard = at::ones({kImages}, at::kDouble);
+  setting.decided = at::ones({kImages}, at::kDouble);
   const double all_hard = setting.run({}, 0).dapl.item<double>();
-  setting.batch.hard = at::Tensor();
+  setting.decided = at::Tensor();
   EXPECT_EQ(setting.run({}, kImages).dapl.item<double>(), all_hard);
 }
 
@@ -158,49 +159,15 @@ TEST(Objective, AWeightOfZeroTakesATermOut) {
   }
 }
 
-/// Processes as threads that meet at a barrier.
-class Team {
- public:
-  explicit Team(std::int64_t size) : tensors_(static_cast<std::size_t>(size)), barrier_(size) {}
-
-  class Member : public Communicator {
-   public:
-    Member(Team& team, std::int64_t rank) : team_(team), rank_(rank) {}
-    std::int64_t rank() const override { return rank_; }
-    std::int64_t size() const override { return static_cast<std::int64_t>(team_.tensors_.size()); }
-    void all_reduce(at::Tensor& tensor) override {
-      const at::NoGradGuard no_grad;
-      tensor.copy_(at::stack(exchange(tensor)).sum(0));
-    }
-    at::Tensor all_gather(const at::Tensor& tensor) override { return at::cat(exchange(tensor)); }
-    void broadcast(at::Tensor& tensor) override { tensor.copy_(exchange(tensor)[0]); }
-
-   private:
-    std::vector<at::Tensor> exchange(const at::Tensor& mine) {
-      team_.tensors_[static_cast<std::size_t>(rank_)] = mine.detach().clone();
-      team_.barrier_.arrive_and_wait();
-      std::vector<at::Tensor> all = team_.tensors_;
-      team_.barrier_.arrive_and_wait();
-      return all;
-    }
-    Team& team_;
-    std::int64_t rank_;
-  };
-
- private:
-  std::vector<at::Tensor> tensors_;
-  std::barrier<> barrier_;
-};
-
 TEST(Objective, TwoProcessesTogetherComputeWhatOneDoes) {
   Setting whole(4);
   const LossTerms expected = whole.run();
   expected.total.backward();
 
-  Team team(2);
   std::vector<double> totals(2);
   std::vector<at::Tensor> gradients(2), features(2);
-  const auto work = [&](std::int64_t rank) {
+  testing::Team(2).run([&](testing::Team::Member& member) {
+    const std::int64_t rank = member.rank();
     Setting part(4);
     const at::Tensor rows = at::arange(kImages / 2, at::kLong) + rank * (kImages / 2);
     part.features = whole.features.detach()
@@ -208,21 +175,16 @@ TEST(Objective, TwoProcessesTogetherComputeWhatOneDoes) {
                         .clone()
                         .requires_grad_(true);
     part.batch = {.labels = whole.batch.labels.index_select(0, rows),
-                  .labelled = whole.batch.labelled.index_select(0, rows),
-                  .hard = {}};
-    Team::Member member(team, rank);
+                  .labelled = whole.batch.labelled.index_select(0, rows)};
     const Objective objective({}, 4, {}, at::kDouble, at::kCPU);
     const LossTerms terms = objective(part.head.forward(part.features), part.batch,
-                                      at::scalar_tensor(2, at::kLong), member);
+                                      {at::scalar_tensor(2, at::kLong)}, member);
     terms.total.backward();
     const auto index = static_cast<std::size_t>(rank);
     totals[index] = terms.total.item<double>();
     features[index] = part.features.grad();
     gradients[index] = part.head.named_parameters().at("prototype_layer.weight_v").grad();
-  };
-  std::thread other(work, 1);
-  work(0);
-  other.join();
+  });
 
   EXPECT_NEAR(totals[0] + totals[1], expected.total.item<double>(), 1e-12);
   const at::Tensor prototypes = whole.head.named_parameters().at("prototype_layer.weight_v").grad();

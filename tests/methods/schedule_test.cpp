@@ -1,5 +1,6 @@
 // Learning rate and share of hard labels, epoch by epoch.
-#include "protogcd/methods/schedule.h"
+#include "protogcd/methods/learning_rate.h"
+#include "protogcd/methods/protogcd/ramp.h"
 
 #include <gmock/gmock.h>
 
@@ -38,7 +39,7 @@ TEST(Schedule, HardLabelsRampUpAsTheReleasedCodeCountsThem) {
 }
 
 TEST(Schedule, ThePapersRampReachesOneAtItsLastEpoch) {
-  const ScheduleOptions paper{.ramp_as_published = false};
+  const RampOptions paper{.as_published = false};
   EXPECT_DOUBLE_EQ(hard_ratio(paper, 0), 0);
   EXPECT_DOUBLE_EQ(hard_ratio(paper, 99), 0.99);
   EXPECT_DOUBLE_EQ(hard_ratio(paper, 100), 1);
@@ -54,9 +55,9 @@ TEST(Schedule, AblationsKeepTheShareFixed) {
 }
 
 TEST(Schedule, ARampOfNoEpochsIsHardFromTheStart) {
-  EXPECT_EQ(hard_ratio({.ramp_epochs = 0}, 0), 1);
-  EXPECT_EQ(hard_ratio({.ramp_epochs = 1}, 0), 0);
-  EXPECT_EQ(hard_ratio({.ramp_epochs = 1}, 1), 1);
+  EXPECT_EQ(hard_ratio({.epochs = 0}, 0), 1);
+  EXPECT_EQ(hard_ratio({.epochs = 1}, 0), 0);
+  EXPECT_EQ(hard_ratio({.epochs = 1}, 1), 1);
 }
 
 }  // namespace

@@ -5,9 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "protogcd/engine/captured_work.h"
-#include "protogcd/nn/random_state.h"
-#include "protogcd/training/train_step.h"
+#include "protogcd/methods/protogcd/objective.h"
 #include "tests/discovery/run_helpers.h"
 
 namespace protogcd {
@@ -58,36 +56,35 @@ void expect_fused_is_exact(const ObjectiveOptions& options, std::int64_t classes
   const Outputs outputs(classes, 11);
   StepBatch batch{
       .labels = at::arange(kImages, at::kLong).remainder(std::min<std::int64_t>(classes, 5)),
-      .labelled = labelled.to(at::kDouble),
-      .hard = decided ? at::arange(kImages, at::kLong).remainder(3).eq(0).to(at::kDouble)
-                      : at::Tensor()};
-  const at::Tensor count = at::scalar_tensor(9, at::kLong);
+      .labelled = labelled.to(at::kDouble)};
+  const HardChoice hard{
+      at::scalar_tensor(9, at::kLong),
+      decided ? at::arange(kImages, at::kLong).remainder(3).eq(0).to(at::kDouble) : at::Tensor()};
   SingleProcess alone;
   const HeadOutput here = outputs.on(at::kCPU, at::kDouble);
   const LossTerms exact =
-      Objective(options, classes, prior, at::kDouble, at::kCPU)(here, batch, count, alone);
+      Objective(options, classes, prior, at::kDouble, at::kCPU)(here, batch, hard, alone);
   exact.total.backward();
 
   const HeadOutput there = outputs.on(gpu, at::kFloat);
   const Objective objective(options, classes, prior, at::kFloat, gpu);
-  ASSERT_TRUE(objective.is_fused_for(there, alone));
   const auto moved = [&](const at::Tensor& tensor, at::ScalarType type) {
     return tensor.defined() ? tensor.to(gpu, type) : tensor;
   };
-  const ObjectiveGradients fused =
-      objective.fused(there,
-                      {moved(batch.labels, at::kLong), moved(batch.labelled, at::kFloat),
-                       moved(batch.hard, at::kFloat)},
-                      count.to(gpu));
+  const LossTerms fused =
+      objective(there, {moved(batch.labels, at::kLong), moved(batch.labelled, at::kFloat)},
+                {hard.count.to(gpu), moved(hard.decided, at::kFloat)}, alone);
+  ASSERT_THAT(fused.total.grad_fn()->name(), ::testing::HasSubstr("FusedTotal"));
+  fused.total.backward();
   for (const auto member : {&LossTerms::total, &LossTerms::sup, &LossTerms::dapl,
                             &LossTerms::entropy, &LossTerms::separation, &LossTerms::unsup_con,
                             &LossTerms::sup_con, &LossTerms::hard_share, &LossTerms::marginal}) {
-    EXPECT_LT(deviation(fused.terms.*member, (exact.*member).detach()), 2e-5);
+    EXPECT_LT(deviation((fused.*member).detach(), (exact.*member).detach()), 2e-5);
   }
-  EXPECT_LT(deviation(fused.cosines, here.cosines.grad()), 2e-5);
-  EXPECT_LT(deviation(fused.projections, here.projections.grad()), 2e-5);
+  EXPECT_LT(deviation(there.cosines.grad(), here.cosines.grad()), 2e-5);
+  EXPECT_LT(deviation(there.projections.grad(), here.projections.grad()), 2e-5);
   if (classes > 1) {
-    EXPECT_LT(deviation(fused.prototypes, here.prototypes.grad()), 2e-5);
+    EXPECT_LT(deviation(there.prototypes.grad(), here.prototypes.grad()), 2e-5);
   }
 }
 
@@ -109,41 +106,6 @@ TEST_F(CudaTraining, TheFusedObjectiveIsTheDefinition) {
   ObjectiveOptions ablated;
   ablated.weight_sup_con = ablated.weight_dapl = ablated.lambda_sep = 0;
   expect_fused_is_exact(ablated, 10, some, false, {}, gpu_);
-}
-
-const VitConfig kTiny{.patch = 8, .width = 64, .depth = 2, .heads = 2, .hidden = 128, .grid = 4};
-
-/// The parameters after some steps on the same tokens.
-at::Tensor trained(at::Device device, at::ScalarType type, bool recorded) {
-  const Vit vit(kTiny, random_vit_state(kTiny), type);
-  const auto blocks = make_trained_blocks(vit, 1, type, device);
-  Head head({.width = 64, .classes = 9, .hidden = 128, .projection = 64}, 0, type, device);
-  const Objective objective({}, 9, {}, type, device);
-  SingleProcess alone;
-  TrainStep step(*blocks, head, objective, {}, alone);
-  const TrunkTokens made = [&] {
-    at::manual_seed(3);
-    return Trunk(vit, type, at::kCPU).run(at::randn({32, 3, 32, 32}).to(type));
-  }();
-  const TrunkTokens tokens{made.normalised.to(device), made.class_token.to(device), {}};
-  const StepBatch batch{.labels = at::arange(16, at::kLong).remainder(5).to(device),
-                        .labelled = at::arange(16, at::kLong).remainder(2).to(device, type),
-                        .hard = {}};
-  const StepSchedule schedule{at::scalar_tensor(0.1, at::device(device).dtype(type)),
-                              at::scalar_tensor(4, at::device(device).dtype(at::kLong))};
-  CapturedWork work(recorded ? device : at::Device(at::kCPU));
-  for (int i = 0; i < 12; ++i) work.run([&] { step.run(tokens, batch, schedule); });
-  return step.parameters().values().cpu().to(at::kDouble);
-}
-
-TEST_F(CudaTraining, StepsAreTheCpus) {
-  const at::Tensor exact = trained(at::kCPU, at::kDouble, false);
-  EXPECT_LT(deviation(trained(gpu_, at::kDouble, true), exact), 1e-9);
-  EXPECT_LT(deviation(trained(gpu_, at::kFloat, true), exact), 1e-4);
-}
-
-TEST_F(CudaTraining, ARecordedStepIsThePlainOne) {
-  EXPECT_TRUE(at::equal(trained(gpu_, at::kFloat, true), trained(gpu_, at::kFloat, false)));
 }
 
 TEST_F(CudaTraining, ARunGivesTheCpusPredictions) {

@@ -9,7 +9,9 @@
 #include <atomic>
 #include <cerrno>
 
+#include "protogcd/methods/protogcd/protogcd.h"
 #include "protogcd/nn/random_state.h"
+#include "tests/support/no_sets.h"
 
 namespace {
 std::atomic<int> system_allocations = 0;
@@ -34,30 +36,35 @@ struct Setting {
       : vit(kTiny, random_vit_state(kTiny), at::kFloat),
         trunk(vit, at::kFloat, at::kCPU),
         blocks(make_trained_blocks(vit, 1, at::kFloat, at::kCPU)),
-        head({.width = 64, .classes = kClasses, .hidden = 128, .projection = 64}, 0, at::kFloat,
-             at::kCPU),
-        objective({}, kClasses, {}, at::kFloat, at::kCPU),
-        step(*blocks, head, objective, {}, alone) {
+        method(make_method()),
+        step(*blocks, *method, {}, alone) {
     at::manual_seed(3);
-    tokens = trunk.run(at::randn({2 * kImages, 3, 32, 32}));
-    batch.labels = at::arange(kImages, at::kLong).remainder(5);
-    batch.labelled = at::arange(kImages, at::kLong).remainder(2).to(at::kFloat);
+    batches = {{.labels = at::arange(kImages, at::kLong).remainder(5),
+                .labelled = at::arange(kImages, at::kLong).remainder(2).to(at::kFloat),
+                .tokens = trunk.run(at::randn({2 * kImages, 3, 32, 32}))}};
+    testing::NoSets none;
+    method->begin_epoch({.epoch = 25, .images_per_step = kImages, .sets = none});
   }
 
-  LossTerms run() {
-    return step.run(tokens, batch,
-                    {at::scalar_tensor(0.1, at::kFloat), at::scalar_tensor(4, at::kLong)});
+  static std::unique_ptr<Method> make_method() {
+    ProtoGcdOptions options;
+    options.head.hidden = 128;
+    options.head.projection = 64;
+    return options.make({.width = 64,
+                         .classes = std::vector<std::string>(kClasses),
+                         .old_classes = 5,
+                         .epochs = 200});
   }
+
+  StepLoss run() { return step.run(batches, at::scalar_tensor(0.1, at::kFloat)); }
 
   Vit vit;
   Trunk trunk;
   std::unique_ptr<TrainedBlocks> blocks;
-  Head head;
-  Objective objective;
+  std::unique_ptr<Method> method;
   SingleProcess alone;
   TrainStep step;
-  TrunkTokens tokens;
-  StepBatch batch;
+  std::vector<StepBatch> batches;
 };
 
 TEST(TrainStep, TakesNoMemoryForTensorsAfterItsFirstSteps) {
@@ -71,7 +78,7 @@ TEST(TrainStep, TakesNoMemoryForTensorsAfterItsFirstSteps) {
 
 TEST(TrainStep, LowersTheLossAndChangesTheTensorsInUse) {
   Setting setting;
-  const at::Tensor prototypes = setting.head.named_parameters().at("prototype_layer.weight_v");
+  const at::Tensor prototypes = setting.method->parameters().at("prototype_layer.weight_v");
   const at::Tensor before = prototypes.detach().clone();
   const double first = setting.run().total.item<double>();
   double last = first;

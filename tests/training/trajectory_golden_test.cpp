@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "protogcd/engine/tail.h"
-#include "protogcd/methods/schedule.h"
+#include "protogcd/methods/learning_rate.h"
+#include "protogcd/methods/protogcd/protogcd.h"
 #include "protogcd/nn/state_dict.h"
 #include "protogcd/training/train_step.h"
 #include "tests/support/golden.h"
+#include "tests/support/no_sets.h"
 
 namespace protogcd {
 namespace {
@@ -69,23 +71,25 @@ void expect_trajectory(const MakeBlocks& make_blocks, const MakeTokens& tokens_o
   const Vit vit(config, backbone, at::kDouble);
   const auto blocks = make_blocks(vit);
   const std::int64_t classes = settings.at("K"), images = settings.at("B");
-  Head head({.width = config.width,
-             .classes = classes,
-             .hidden = settings.at("hidden_dim"),
-             .projection = settings.at("bottleneck_dim")},
-            0, at::kDouble, at::kCPU);
-  for (const auto& [name, tensor] : head.named_parameters()) {
+  const ScheduleOptions schedule{.epochs = settings.at("epochs"), .rate = settings.at("lr")};
+  ProtoGcdOptions options;
+  options.ramp_epochs = settings.at("ramp_epochs").get<std::int64_t>();
+  options.head.hidden = settings.at("hidden_dim").get<std::int64_t>();
+  options.head.projection = settings.at("bottleneck_dim");
+  const auto method =
+      options.make({.width = config.width,
+                    .classes = std::vector<std::string>(static_cast<std::size_t>(classes)),
+                    .old_classes = settings.at("K_old"),
+                    .epochs = schedule.epochs,
+                    .type = at::kDouble});
+  for (const auto& [name, tensor] : method->parameters()) {
     tensor.copy_(golden.tensors.at("init.1." + name));
   }
-  const Objective objective({}, classes, {}, at::kDouble, at::kCPU);
   SingleProcess alone;
-  TrainStep step(*blocks, head, objective,
+  TrainStep step(*blocks, *method,
                  {.momentum = settings.at("momentum"), .weight_decay = settings.at("weight_decay")},
                  alone);
-  const ScheduleOptions schedule{.epochs = settings.at("epochs"),
-                                 .rate = settings.at("lr"),
-                                 .hard_labels = HardLabels::kRamp,
-                                 .ramp_epochs = settings.at("ramp_epochs")};
+  testing::NoSets none;
 
   for (const auto& expected : settings.at("steps")) {
     const int epoch = expected.at("epoch"), number = expected.at("step");
@@ -94,23 +98,26 @@ void expect_trajectory(const MakeBlocks& make_blocks, const MakeTokens& tokens_o
     SCOPED_TRACE(prefix);
     const double rate = learning_rate(schedule, epoch);
     EXPECT_NEAR(rate, expected.at("lr").get<double>(), 1e-15);
-    const StepBatch batch{.labels = golden.tensors.at(prefix + "labels"),
-                          .labelled = golden.tensors.at(prefix + "mask_labelled").to(at::kDouble),
-                          .hard = {}};
-    const LossTerms terms =
-        step.run(tokens_of(vit, golden.tensors.at(prefix + "images")), batch,
-                 {.rate = at::scalar_tensor(rate, at::kDouble),
-                  .hard_count = at::scalar_tensor(hard_count(schedule, epoch, images), at::kLong)});
-    for (const auto& [name, term] : {std::pair{"sup", terms.sup},
-                                     {"dapl", terms.dapl},
-                                     {"entropy", terms.entropy},
-                                     {"separation", terms.separation},
-                                     {"contrastive_unsup", terms.unsup_con},
-                                     {"contrastive_sup", terms.sup_con},
-                                     {"total", terms.total}}) {
+    method->begin_epoch({.epoch = epoch, .images_per_step = images, .sets = none});
+    std::vector<StepBatch> batches = {
+        {.labels = golden.tensors.at(prefix + "labels"),
+         .labelled = golden.tensors.at(prefix + "mask_labelled").to(at::kDouble),
+         .tokens = tokens_of(vit, golden.tensors.at(prefix + "images"))}};
+    const StepLoss loss = step.run(batches, at::scalar_tensor(rate, at::kDouble));
+    const auto expect_near = [&](const at::Tensor& term, const std::string& name) {
       const double value = expected.at(name);
       EXPECT_NEAR(term.item<double>(), value, kTolerance * std::max(1.0, std::abs(value))) << name;
-    }
+    };
+    const std::map<std::string, std::string> in_golden = {{"sup", "sup"},
+                                                          {"dapl", "dapl"},
+                                                          {"entropy", "entropy"},
+                                                          {"separation", "separation"},
+                                                          {"unsup_con", "contrastive_unsup"},
+                                                          {"sup_con", "contrastive_sup"}};
+    expect_near(loss.total, "total");
+    const auto reported = method->reported();
+    for (std::size_t i = 0; i < in_golden.size(); ++i)
+      expect_near(loss.reported[i], in_golden.at(reported[i].name));
   }
   for (const auto& [name, tensor] : step.parameters().named()) {
     EXPECT_LT(deviation(tensor.detach(), golden.tensors.at("final." + name)), kTolerance) << name;

@@ -3,99 +3,18 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cmath>
-
 #include "protogcd/core/error.h"
+#include "protogcd/methods/losses.h"
 #ifdef PROTOGCD_WITH_CUDA
+#include <torch/csrc/autograd/custom_function.h>
+
 #include "protogcd/methods/protogcd/objective_kernels.h"
 #endif
 
 namespace protogcd {
-namespace {
-
-/// Added to the score of a pair that must not count. Finite, so that a row whose pairs are all
-/// excluded has finite values and gradients, which a weight of 0 then takes out.
-constexpr double kExcluded = -1e9;
-
-/// [B] -> [2B], for both views.
-at::Tensor both_views(const at::Tensor& images) {
-  return at::cat({images, images});
-}
-
-at::Tensor swap_views(const at::Tensor& rows) {
-  return rows.roll(rows.size(0) / 2, 0);
-}
-
-/// 1 where local row i and gathered row j are the same row, [2B, N].
-at::Tensor same_row(std::int64_t local, std::int64_t gathered, Communicator& communicator,
-                    const at::TensorOptions& options) {
-  return at::eye(gathered, options).narrow(0, communicator.rank() * local, local);
-}
-
-/// Similarities of this process's rows with all rows, the row itself excluded: [2B, N].
-struct Similarities {
-  Similarities(const at::Tensor& projections, double tau, Communicator& communicator) {
-    const at::Tensor unit = unit_rows(projections);
-    const at::Tensor all = gather_rows(unit, communicator);
-    const auto options = projections.options().requires_grad(false);
-    self = same_row(unit.size(0), all.size(0), communicator, options);
-    scores = at::matmul(unit, all.t()) / tau + self * kExcluded;
-  }
-
-  at::Tensor self, scores;
-};
-
-}  // namespace
 
 ObjectiveOptions ObjectiveOptions::paper() {
   return {.tau_unsup_con = 0.07, .scale_regularisers = false, .confidence_floor = 0};
-}
-
-at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
-                           Communicator& communicator) {
-  const at::Tensor weight = both_views(batch.labelled);  // [2B]
-  at::Tensor count = weight.sum();
-  communicator.all_reduce(count);
-  const at::Tensor picked =
-      log_p.gather(1, both_views(batch.labels).unsqueeze(1)).squeeze(1);  // [2B]
-  return -(picked * weight).sum() / count.clamp_min(1);
-}
-
-at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior) {
-  // A class that nobody predicts adds nothing, and its gradient stays finite.
-  constexpr double kTiny = 1e-30;
-  return (marginal * (marginal.clamp_min(kTiny).log() - log_prior)).sum();
-}
-
-at::Tensor separation_loss(const at::Tensor& prototypes, double tau) {
-  const std::int64_t classes = prototypes.size(0);
-  if (classes == 1) return at::zeros({}, prototypes.options().requires_grad(false));
-  const at::Tensor self = at::eye(classes, prototypes.options().requires_grad(false));
-  const at::Tensor scores = at::matmul(prototypes, prototypes.t()) / tau + self * kExcluded;
-  return at::logsumexp(scores, 1).mean() - std::log(static_cast<double>(classes - 1));
-}
-
-at::Tensor unsupervised_contrastive_loss(const at::Tensor& projections, double tau,
-                                         Communicator& communicator) {
-  const Similarities pairs(projections, tau, communicator);
-  const at::Tensor other_view = swap_views(pairs.self);  // [2B, N], one 1 in each row
-  const at::Tensor positive = (pairs.scores * other_view).sum(1);
-  return (at::logsumexp(pairs.scores, 1) - positive).sum() /
-         static_cast<double>(pairs.scores.size(1));
-}
-
-at::Tensor supervised_contrastive_loss(const at::Tensor& projections, const StepBatch& batch,
-                                       double tau, Communicator& communicator) {
-  const Similarities pairs(projections, tau, communicator);
-  const at::Tensor weight = both_views(batch.labelled), labels = both_views(batch.labels);  // [2B]
-  const at::Tensor all_weights = communicator.all_gather(weight),
-                   all_labels = communicator.all_gather(labels);  // [N]
-  const at::Tensor scores = pairs.scores + (1 - all_weights) * kExcluded;
-  const at::Tensor log_share = scores - at::logsumexp(scores, 1, /*keepdim=*/true);  // [2B, N]
-  const at::Tensor positives = (labels.unsqueeze(1) == all_labels).to(scores.scalar_type()) *
-                               all_weights * (1 - pairs.self);  // [2B, N]
-  const at::Tensor mean = (positives * log_share).sum(1) / positives.sum(1).clamp_min(1);
-  return -(mean * weight).sum() / all_weights.sum().clamp_min(1);
 }
 
 at::Tensor prototype_confidence(const at::Tensor& probabilities, double floor) {
@@ -124,12 +43,6 @@ at::Tensor pseudo_labels(const at::Tensor& sharpened, const at::Tensor& hard) {
   return at::lerp(sharpened, one_hot, hard.unsqueeze(1));
 }
 
-at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,
-                           Communicator& communicator) {
-  const auto rows = static_cast<double>(log_p.size(0) * communicator.size());
-  return -(swap_views(labels) * log_p).sum() / rows;
-}
-
 Objective::Objective(const ObjectiveOptions& options, std::int64_t classes,
                      std::vector<double> prior, at::ScalarType type, at::Device device)
     : options_(options) {
@@ -142,8 +55,8 @@ Objective::Objective(const ObjectiveOptions& options, std::int64_t classes,
   log_prior_ = at::tensor(prior, at::kDouble).log().to(device, type);
 }
 
-LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch,
-                                const at::Tensor& hard_count, Communicator& communicator) const {
+LossTerms Objective::plain(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
+                           Communicator& communicator) const {
   const ObjectiveOptions& o = options_;
   const at::Tensor log_p = at::log_softmax(output.cosines / o.tau_base, 1);  // [2B, K], Eq. 2
   LossTerms terms;
@@ -152,18 +65,18 @@ LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch
   {
     const at::NoGradGuard constant;
     const at::Tensor sharpened = at::softmax(output.cosines / o.tau_sharp, 1);
-    const at::Tensor hard =
-        batch.hard.defined() ? both_views(batch.hard)
-                             : most_confident(prototype_confidence(sharpened, o.confidence_floor),
-                                              hard_count, communicator);
-    terms.hard_share = hard.mean();
-    labels = pseudo_labels(sharpened, hard);
+    const at::Tensor is_hard =
+        hard.decided.defined() ? both_views(hard.decided)
+                               : most_confident(prototype_confidence(sharpened, o.confidence_floor),
+                                                hard.count, communicator);
+    terms.hard_share = is_hard.mean();
+    labels = pseudo_labels(sharpened, is_hard);
   }
   terms.dapl = cross_view_loss(log_p, labels, communicator);
   terms.sup = supervised_loss(log_p, batch, communicator);
 
   const auto processes = static_cast<double>(communicator.size());
-  const at::Tensor marginal = sum_over_processes(log_p.exp().mean(0), communicator) / processes;
+  const at::Tensor marginal = mean_prediction(log_p, communicator);
   terms.marginal = marginal.detach();
   terms.entropy = entropy_loss(marginal, log_prior_) / processes;
   terms.separation = separation_loss(output.prototypes, o.tau_sep) / processes;
@@ -183,13 +96,37 @@ LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch
 
 #ifdef PROTOGCD_WITH_CUDA
 
-bool Objective::is_fused_for(const HeadOutput& output, const Communicator& communicator) const {
-  return output.cosines.is_cuda() && output.cosines.scalar_type() == at::kFloat &&
-         communicator.size() == 1;
-}
+namespace {
 
-ObjectiveGradients Objective::fused(const HeadOutput& output, const StepBatch& batch,
-                                    const at::Tensor& hard_count) const {
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// The total, whose gradients the kernels have computed along with it.
+struct FusedTotal : torch::autograd::Function<FusedTotal> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& cosines,
+                            const at::Tensor& prototypes, const at::Tensor& projections,
+                            const std::function<ObjectiveGradients(const HeadOutput&)>& kernels,
+                            LossTerms& terms) {
+    const ObjectiveGradients fused = kernels({projections, cosines, prototypes});
+    context->save_for_backward({fused.cosines, fused.prototypes, fused.projections});
+    terms = fused.terms;
+    return terms.total;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& by_total = gradients[0];
+    return {saved[0] * by_total, saved[1] * by_total, saved[2] * by_total, {}, {}};
+  }
+};
+
+}  // namespace
+
+LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch,
+                                const HardChoice& hard, Communicator& communicator) const {
+  if (!output.cosines.is_cuda() || output.cosines.scalar_type() != at::kFloat ||
+      communicator.size() > 1) {
+    return plain(output, batch, hard, communicator);
+  }
   const ObjectiveOptions& o = options_;
   const double unsupervised = 1 - o.lambda_sup;
   const double regulariser = o.scale_regularisers ? unsupervised : 1;
@@ -206,18 +143,21 @@ ObjectiveGradients Objective::fused(const HeadOutput& output, const StepBatch& b
                                    .weight_separation = number(o.lambda_sep * regulariser),
                                    .weight_unsup_con = number(o.weight_unsup_con * unsupervised),
                                    .weight_sup_con = number(o.weight_sup_con * o.lambda_sup)};
-  const at::NoGradGuard constant;
-  return objective_on_cuda(output, batch, hard_count, log_prior_, settings);
+  LossTerms terms;
+  const auto kernels = [&](const HeadOutput& made) {
+    return objective_on_cuda(made, batch, hard, log_prior_, settings);
+  };
+  terms.total =
+      FusedTotal::apply(output.cosines, output.prototypes, output.projections,
+                        std::function<ObjectiveGradients(const HeadOutput&)>(kernels), terms);
+  return terms;
 }
 
 #else
 
-bool Objective::is_fused_for(const HeadOutput&, const Communicator&) const {
-  return false;
-}
-
-ObjectiveGradients Objective::fused(const HeadOutput&, const StepBatch&, const at::Tensor&) const {
-  throw InternalError("Objective: built without CUDA");
+LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch,
+                                const HardChoice& hard, Communicator& communicator) const {
+  return plain(output, batch, hard, communicator);
 }
 
 #endif

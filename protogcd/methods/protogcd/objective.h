@@ -1,10 +1,5 @@
-// ProtoGCD's training objective, one function per term (paper, section III; numbers are the paper's
-// equations). Rows: a batch of B images has 2B rows, row i is view 1 of image i and row B + i its
-// view 2.
-//
-// Shapes never depend on the data: who is labelled and who gets a hard label are weights of 0 and
-// 1, so that a step neither allocates by content nor reads anything back. With several processes,
-// each term is this process's share: the shares add up to the whole.
+// ProtoGCD's training objective (paper, section III; numbers are the paper's equations). What it
+// shares with other methods is in methods/losses.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,6 +8,7 @@
 #include <vector>
 
 #include "protogcd/methods/communicator.h"
+#include "protogcd/methods/method.h"
 #include "protogcd/nn/head.h"
 
 namespace protogcd {
@@ -37,13 +33,11 @@ struct ObjectiveOptions {
   static ObjectiveOptions paper();
 };
 
-/// What a step knows about its images.
-struct StepBatch {
-  at::Tensor labels;    ///< [B] int64; any class where not labelled
-  at::Tensor labelled;  ///< [B] 1 where the label may be used, else 0
+/// Which pseudo-labels are hard.
+struct HardChoice {
+  at::Tensor count;  ///< scalar int64: the most confident images of each view (over all processes)
   /// [B] 1 where the pseudo-label is hard, where that was decided beforehand (paper preset).
-  /// Undefined: the `hard_count` most confident images of each view.
-  at::Tensor hard;
+  at::Tensor decided = {};
 };
 
 /// Scalars on the device, each unweighted but for `total`.
@@ -54,46 +48,24 @@ struct LossTerms {
   at::Tensor marginal;    ///< mean prediction over the batch, [K]
 };
 
-/// The terms, and the gradients of their total by what the head puts out.
-struct ObjectiveGradients {
-  LossTerms terms;
-  at::Tensor cosines, prototypes, projections;
-};
-
 class Objective {
  public:
   /// `prior`: the class shares that the mean prediction is pulled to, empty for uniform.
   Objective(const ObjectiveOptions& options, std::int64_t classes, std::vector<double> prior,
             at::ScalarType type, at::Device device);
 
-  /// `hard_count`: scalar, how many images of a view get hard labels (over all processes).
-  LossTerms operator()(const HeadOutput& output, const StepBatch& batch,
-                       const at::Tensor& hard_count, Communicator& communicator) const;
-
-  /// Whether a few kernels of our own do the same: on CUDA, in float32, in one process.
-  bool is_fused_for(const HeadOutput& output, const Communicator& communicator) const;
-  ObjectiveGradients fused(const HeadOutput& output, const StepBatch& batch,
-                           const at::Tensor& hard_count) const;
+  /// By a few kernels of our own where they can: on CUDA, in float32, in one process.
+  LossTerms operator()(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
+                       Communicator& communicator) const;
+  /// The definition, in ordinary operations.
+  LossTerms plain(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
+                  Communicator& communicator) const;
 
  private:
   ObjectiveOptions options_;
   at::Tensor log_prior_;  ///< [K]
 };
 
-/// Eq. 16: cross-entropy with the labels. log_p [2B, K].
-at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
-                           Communicator& communicator);
-/// Eq. 13: sum of p log p of the mean prediction p [K], relative to a prior: KL(p || prior).
-at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior);
-/// Eq. 14: log of the mean exp(mu_i . mu_j / tau) over the other prototypes, mean over prototypes.
-/// One prototype has no others: 0.
-at::Tensor separation_loss(const at::Tensor& prototypes, double tau);
-/// Eq. 4: each row's other view against all other rows. projections [2B, P].
-at::Tensor unsupervised_contrastive_loss(const at::Tensor& projections, double tau,
-                                         Communicator& communicator);
-/// Eq. 5: rows of the same label against all other labelled rows. No labelled row: 0.
-at::Tensor supervised_contrastive_loss(const at::Tensor& projections, const StepBatch& batch,
-                                       double tau, Communicator& communicator);
 /// Eq. 8: how far the nearest prototype is ahead of the second. probabilities [N, K] -> [N]
 at::Tensor prototype_confidence(const at::Tensor& probabilities, double floor);
 /// Level 1 of DAPL: 1 for the `count` most confident images of each view. [2B] -> [2B]
@@ -101,8 +73,5 @@ at::Tensor most_confident(const at::Tensor& confidence, const at::Tensor& count,
                           Communicator& communicator);
 /// Eq. 9: one-hot where hard is 1, sharpened predictions [2B, K] else. hard [2B] -> [2B, K].
 at::Tensor pseudo_labels(const at::Tensor& sharpened, const at::Tensor& hard);
-/// Eq. 11: each view predicts the pseudo-label of the other.
-at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,
-                           Communicator& communicator);
 
 }  // namespace protogcd

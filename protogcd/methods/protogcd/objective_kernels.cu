@@ -265,7 +265,7 @@ const float* floats(const at::Tensor& tensor) {
 
 }  // namespace
 
-ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch, const at::Tensor& hard_count,
+ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch, const HardChoice& choice,
                                      const at::Tensor& log_prior, const ObjectiveSettings& settings) {
   const c10::cuda::CUDAGuard guard(output.cosines.device());
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
@@ -288,7 +288,7 @@ ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& 
   marginal_kernel<<<class_blocks, kThreads, 0, stream>>>(floats(cosines), predicted.log_sum, floats(log_prior), settings,
                                                          marginal.data_ptr<float>(), slope, rows, classes);
   hard_kernel<<<(blocks + kThreads - 1) / kThreads, kThreads, 0, stream>>>(
-      predicted.confidence, hard_count.const_data_ptr<std::int64_t>(), floats(batch.hard), hard.data_ptr<float>(), images);
+      predicted.confidence, choice.count.const_data_ptr<std::int64_t>(), floats(choice.decided), hard.data_ptr<float>(), images);
   ObjectiveGradients result;
   result.cosines = at::empty_like(cosines);
   prediction_gradient_kernel<<<blocks, kThreads, 0, stream>>>(

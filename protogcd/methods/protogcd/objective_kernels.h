@@ -1,5 +1,5 @@
 // The objective with its gradients in a few CUDA kernels (objective_kernels.cu), for one process in
-// float32. `Objective` is the definition; a test holds this to it.
+// float32. `Objective::plain` is the definition; a test holds this to it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,9 +18,15 @@ struct ObjectiveSettings {
       weight_sup_con;
 };
 
-/// log_prior [K], hard_count a scalar int64, labelled and hard float32: all on the device.
+/// The terms, and the gradients of their total by what the head puts out.
+struct ObjectiveGradients {
+  LossTerms terms;
+  at::Tensor cosines, prototypes, projections;
+};
+
+/// log_prior [K], labelled and hard labels float32: all on the device.
 ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch,
-                                     const at::Tensor& hard_count, const at::Tensor& log_prior,
+                                     const HardChoice& hard, const at::Tensor& log_prior,
                                      const ObjectiveSettings& settings);
 
 }  // namespace protogcd

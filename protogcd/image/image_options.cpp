@@ -1,6 +1,6 @@
-#include "protogcd/cli/image_options.h"
+#include "protogcd/image/image_options.h"
 
-namespace protogcd::cli {
+namespace protogcd {
 
 void declare_image_options(OptionTable& table, ImageOptions& options) {
   table.add("fast_decode", &options.fast_decode,
@@ -12,4 +12,4 @@ DecodeOptions decode_options(const ImageOptions& options, bool is_benchmark, int
           .fast_short_side = options.fast_decode ? short_side : 0};
 }
 
-}  // namespace protogcd::cli
+}  // namespace protogcd

@@ -1,4 +1,4 @@
-#include "protogcd/cli/backbone_options.h"
+#include "protogcd/nn/backbone_options.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_sizes.h"
 
-namespace protogcd::cli {
+namespace protogcd {
 namespace {
 
 /// "0.5" (for all channels) or "0.48,0.46,0.41".
@@ -31,14 +31,17 @@ std::array<double, 3> parse_channels(const char* flag, const std::string& text, 
 }  // namespace
 
 void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
+  table.begin_group("Backbone");
   table
       .add("backbone", &options.backbone,
            fmt::format("a weight file, a preset (dino-vitb16, ...), or builtin: a small one for "
                        "images of up to {} pixels, which need not be named",
                        kBuiltinShortSide))
-      .value_name("FILE|PRESET");
+      .value_name("FILE|PRESET")
+      .usual();
   table.add("weights_dir", &options.weights_dir, "where the files of presets lie")
-      .value_name("DIR");
+      .value_name("DIR")
+      .usual();
   table.add("heads", &options.heads, "attention heads of a file's model, where not width / 64")
       .at_least(1);
   table.add("image_size", &options.image_size, "pixels along each side, a multiple of the patch")
@@ -83,4 +86,4 @@ Backbone open_backbone(const BackboneOptions& options, Logger& log) {
   return backbone;
 }
 
-}  // namespace protogcd::cli
+}  // namespace protogcd

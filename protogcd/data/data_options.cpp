@@ -1,4 +1,4 @@
-#include "protogcd/cli/data_options.h"
+#include "protogcd/data/data_options.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "protogcd/data/class_split.h"
 #include "protogcd/data/user_data.h"
 
-namespace protogcd::cli {
+namespace protogcd {
 namespace {
 
 constexpr const char* kHint =
@@ -44,15 +44,22 @@ Dataset load(const DataOptions& options) {
 }  // namespace
 
 void declare_data_options(OptionTable& table, DataOptions& options) {
-  table.add("dataset", &options.dataset, "a known dataset, see: protogcd datasets list")
-      .value_name("NAME");
-  table.add("root", &options.root, "the folder that holds the known dataset").value_name("DIR");
+  table.begin_group("Images");
   table.add("labelled", &options.labelled, "images in folders named after their class")
-      .value_name("DIR");
+      .value_name("DIR")
+      .usual();
   table.add("unlabelled", &options.unlabelled, "images without labels, any nesting")
-      .value_name("DIR");
+      .value_name("DIR")
+      .usual();
   table.add("manifest", &options.manifest, "images listed as path,label[,split][,truth]")
-      .value_name("FILE.csv");
+      .value_name("FILE.csv")
+      .usual();
+  table.add("dataset", &options.dataset, "a known dataset, see: protogcd datasets list")
+      .value_name("NAME")
+      .usual();
+  table.add("root", &options.root, "the folder that holds the known dataset")
+      .value_name("DIR")
+      .usual();
   table.add("images", &options.images, "plain images, any nesting").value_name("DIR");
   table.add("truth", &options.truth, "hidden labels as path,label, for evaluation alone")
       .value_name("FILE.csv");
@@ -81,18 +88,4 @@ Dataset open_data(const DataOptions& options, Logger& log) {
   return dataset;
 }
 
-void adopt_recorded_split(DataOptions& options, const std::filesystem::path& run) {
-  const std::filesystem::path config = run / "config.toml";
-  if (options.old_classes || !std::filesystem::is_regular_file(config)) return;
-  auto recorded = toml_scalars(config);
-  const auto same = [&](const char* key, const std::filesystem::path& path) {
-    return recorded[key] ==
-           (path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string());
-  };
-  if (recorded["dataset"] == options.dataset && same("labelled", options.labelled) &&
-      same("unlabelled", options.unlabelled) && same("manifest", options.manifest) &&
-      options.images.empty())
-    options.old_classes = parse_integer(recorded["old_classes"]);
-}
-
-}  // namespace protogcd::cli
+}  // namespace protogcd

@@ -9,7 +9,7 @@
 #include "protogcd/core/options.h"
 #include "protogcd/data/sample.h"
 
-namespace protogcd::cli {
+namespace protogcd {
 
 struct DataOptions {
   std::string dataset;
@@ -26,8 +26,4 @@ void declare_data_options(OptionTable& table, DataOptions& options);
 /// together. Notes and warnings go to the log.
 Dataset open_data(const DataOptions& options, Logger& log);
 
-/// Takes --old-classes from the configuration of a run on the same dataset, folders or manifest
-/// where it was not given, so that its model is judged on the split it was trained on.
-void adopt_recorded_split(DataOptions& options, const std::filesystem::path& run);
-
-}  // namespace protogcd::cli
+}  // namespace protogcd

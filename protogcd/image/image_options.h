@@ -5,7 +5,7 @@
 #include "protogcd/core/options.h"
 #include "protogcd/image/decode.h"
 
-namespace protogcd::cli {
+namespace protogcd {
 
 struct ImageOptions {
   bool fast_decode = false;
@@ -17,4 +17,4 @@ void declare_image_options(OptionTable& table, ImageOptions& options);
 /// `short_side` is what the images will be resized to.
 DecodeOptions decode_options(const ImageOptions& options, bool is_benchmark, int short_side);
 
-}  // namespace protogcd::cli
+}  // namespace protogcd

@@ -11,7 +11,7 @@
 #include "protogcd/data/source_table.h"
 #include "protogcd/nn/backbone.h"
 
-namespace protogcd::cli {
+namespace protogcd {
 
 struct BackboneOptions {
   std::string backbone;
@@ -30,4 +30,4 @@ std::string choose_backbone(const BackboneOptions& options, const SourceTable& i
 /// preprocessing. UsageError where they make no sense.
 Backbone open_backbone(const BackboneOptions& options, Logger& log);
 
-}  // namespace protogcd::cli
+}  // namespace protogcd

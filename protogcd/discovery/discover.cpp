@@ -1,0 +1,201 @@
+#include "protogcd/discovery/discover.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/discovery/result_json.h"
+#include "protogcd/methods/registry.h"
+#include "protogcd/run/corrections.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_paths_absolute(DiscoverOptions& options) {
+  OptionTable table;
+  declare_discover_options(table, options);
+  for (Option& option : table.options()) {
+    // `out` stays as it was said: it is how the run is called in messages.
+    if (option.is_path() && option.key() != "out" && !option.text().empty())
+      option.set_path(fs::absolute(option.text()).lexically_normal());
+  }
+  std::string& backbone = options.backbone.backbone;
+  if (backbone != kBuiltinBackbone && fs::exists(backbone))
+    backbone = fs::absolute(backbone).lexically_normal().string();
+}
+
+void declare_configuration(OptionTable& table, std::string& method, DiscoverOptions& options,
+                           MachineOptions& machine) {
+  table.add("method", &method, "what is learned, see: protogcd methods");
+  declare_discover_options(table, options);
+  declare_machine_options(table, machine);
+}
+
+/// The images, with the labels that corrections of an earlier run give them.
+Dataset open_corrected_data(const DiscoverOptions& options, Logger& log) {
+  Dataset dataset = open_data(options.data, log);
+  if (options.corrections.empty()) return dataset;
+  if (options.previous.empty()) {
+    throw UsageError("--corrections: of which run?", "name its folder with --previous RUN");
+  }
+  const auto summary = apply_corrections(dataset, options.corrections, options.previous);
+  log.info(fmt::format("corrections: {} images carry a label now{}", summary.labelled,
+                       summary.new_classes.empty()
+                           ? ""
+                           : fmt::format("; accepted: {}", fmt::join(summary.new_classes, ", "))));
+  return dataset;
+}
+
+void check(const DiscoverOptions& options) {
+  const TrainOptions& train = options.train;
+  if (train.resume && train.overwrite)
+    throw UsageError("--resume and --overwrite contradict each other");
+  if (!train.k && !train.estimate_k && !options.data.unlabelled.empty()) {
+    throw UsageError(
+        "--k: how many classes are there, old and new together?",
+        "classes of the labelled folder count too; `protogcd estimate-k` estimates it");
+  }
+}
+
+/// Whether this folder holds a finished run of the same configuration, by this version's names or
+/// by older ones.
+bool is_finished(const DiscoverOptions& options, const std::string& config,
+                 const Context& context) {
+  const fs::path file = options.train.out / "config.toml";
+  if (!fs::exists(options.train.out / "result.json") || !fs::exists(file)) return false;
+  DiscoverOptions stored = options;
+  stored.train.resume = false;
+  MachineOptions machine;
+  std::string method = options.train.method->name();
+  OptionTable table;
+  declare_configuration(table, method, stored, machine);
+  table.apply_toml_file(file);
+  Context then = context;
+  then.device = machine.device;
+  then.dtype = machine.dtype;
+  if (machine.threads > 0) then.threads = static_cast<std::size_t>(machine.threads);
+  then.seed = machine.seed;
+  stored.bad_images = machine.bad_images;
+  stored.max_bad = machine.max_bad;
+  return method == options.train.method->name() && configuration_of(stored, then) == config;
+}
+
+Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
+                   const Context& context) {
+  const fs::path &out = options.train.out, result = out / "result.json";
+  const std::string config = configuration_of(options, context);
+  if (options.train.resume && is_finished(options, config, context)) {
+    context.log.info(fmt::format("{}: finished already", out.string()));
+    return {.out = out, .result = read_text_file(result)};
+  }
+  TrainOptions train_options = options.train;
+  train_options.material.reading = {.apply_orientation = !options.data.is_benchmark(),
+                                    .fast_decode = options.images.fast_decode};
+  TrainSummary summary =
+      train(open_corrected_data(options, context.log), backbone, train_options, config,
+            BadImagePolicy::parse(options.bad_images, options.max_bad), context);
+  return {.out = out, .result = read_text_file(result), .summary = std::move(summary)};
+}
+
+}  // namespace
+
+DiscoverOptions::DiscoverOptions() {
+  train.material.use_bank = true;
+  train.estimate_k = true;
+}
+
+DiscoverOptions DiscoverOptions::as_published() {
+  DiscoverOptions options;
+  options.train.material.use_bank = options.train.estimate_k = false;
+  return options;
+}
+
+void declare_discover_options(OptionTable& table, DiscoverOptions& options) {
+  declare_data_options(table, options.data);
+  declare_backbone_options(table, options.backbone);
+  declare_train_options(table, options.train);
+  table.begin_group("Further rounds");
+  table
+      .add("corrections", &options.corrections,
+           "what a person corrected on the page of an earlier run (docs/report.md)")
+      .value_name("FILE.csv");
+  table.add("previous", &options.previous, "the run that --corrections are of").value_name("RUN");
+  table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
+      .at_least(1)
+      .at_most(1000);
+  table.begin_group("Machine");
+  declare_image_options(table, options.images);
+}
+
+void resolve(DiscoverOptions& options, Logger& log) {
+  if (options.backbone.backbone.empty()) {
+    Logger quiet(LogLevel::kError);  // what there is to say about the images is said later
+    options.backbone.backbone =
+        choose_backbone(options.backbone, open_data(options.data, quiet).sources, log);
+  }
+  for (const std::string& decision :
+       resolve(options.train,
+               {.has_builtin_backbone = options.backbone.backbone == kBuiltinBackbone})) {
+    log.info(decision);
+  }
+  make_paths_absolute(options);
+}
+
+std::string configuration_of(const DiscoverOptions& options, const Context& context) {
+  DiscoverOptions copy = options;
+  MachineOptions machine{.device = context.device,
+                         .dtype = context.dtype,
+                         .threads = static_cast<std::int64_t>(context.threads),
+                         .seed = context.seed,
+                         .bad_images = options.bad_images,
+                         .max_bad = options.max_bad};
+  OptionTable table;
+  std::string method = options.train.method->name();
+  declare_configuration(table, method, copy, machine);
+  return table.to_toml();
+}
+
+Discovery discover(const DiscoverOptions& options, const Context& context) {
+  check(options);
+  return run_once(options, open_backbone(options.backbone, context.log), context);
+}
+
+/// One run after the other, each in a folder of its own with a configuration of its own.
+Discovery discover_several(const DiscoverOptions& options, const Context& context,
+                           const std::function<void(const Discovery&)>& after_each) {
+  check(options);
+  const Backbone backbone = open_backbone(options.backbone, context.log);
+  const fs::path top = options.train.out;
+  if (!options.train.resume) {
+    check_output_path(top, options.train.overwrite);
+    create_folders(top);
+    write_file_atomically(top / "config.toml", configuration_of(options, context));
+    fs::remove(top / "result.json");
+  }
+  std::vector<nlohmann::json> results;
+  for (std::int64_t run = 0; run < options.runs; ++run) {
+    Context with_seed = context;
+    with_seed.seed = context.seed + static_cast<std::uint64_t>(run);
+    DiscoverOptions one = options;
+    one.runs = 1;
+    one.train.out = top / fmt::format("seed-{}", with_seed.seed);
+    one.train.resume = options.train.resume && fs::exists(one.train.out / "config.toml");
+    try {
+      const Discovery found = run_once(one, backbone, with_seed);
+      if (after_each) after_each(found);
+      results.push_back(nlohmann::json::parse(found.result));
+    } catch (const InterruptedError& error) {
+      throw InterruptedError(fmt::format("run {} of {} {}", run + 1, options.runs, error.what()),
+                             fmt::format("go on with: --out {} --resume", top.string()));
+    }
+  }
+  Discovery all{.out = top, .result = result_text(summary_of(results))};
+  write_file_atomically(top / "result.json", all.result);
+  return all;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,71 @@
+// Public: finds the classes hiding among unlabelled images.
+//
+//   protogcd::DiscoverOptions options;
+//   options.data.labelled = "photos/labelled";
+//   options.data.unlabelled = "photos/rest";
+//   options.train.out = "run";
+//   protogcd::resolve(options, context.log);
+//   const protogcd::Discovery found = protogcd::discover(options, context);
+//
+// The run's folder is the one that the command line writes: `protogcd report run`, `predict --model
+// run` and `discover --resume` go on from it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "protogcd/core/context.h"
+#include "protogcd/core/machine_options.h"
+#include "protogcd/data/data_options.h"
+#include "protogcd/discovery/train.h"
+#include "protogcd/image/image_options.h"
+#include "protogcd/nn/backbone_options.h"
+
+namespace protogcd {
+
+/// The defaults are for images of one's own: a bank of views, and a number of classes that nobody
+/// knows.
+struct DiscoverOptions {
+  DiscoverOptions();
+  /// Those of a training on a known dataset, as the reference does it: new crops for every draw.
+  static DiscoverOptions as_published();
+
+  DataOptions data;
+  BackboneOptions backbone;
+  ImageOptions images;
+  /// What a person corrected in an earlier run, and that run.
+  std::filesystem::path corrections, previous;
+  TrainOptions train;
+  std::int64_t runs = 1;  ///< with this seed and the next ones, each in a folder below `out`
+  std::string bad_images = "skip", max_bad = "1%";  ///< what becomes of images that cannot be read
+};
+
+void declare_discover_options(OptionTable& table, DiscoverOptions& options);
+
+/// Finds a backbone where none is named, makes paths absolute, and gives values to what nobody has
+/// set; the log says which.
+void resolve(DiscoverOptions& options, Logger& log);
+
+/// The configuration as TOML, as config.toml of the run has it. The options must be resolved.
+std::string configuration_of(const DiscoverOptions& options, const Context& context);
+
+/// What a run found, and its folder.
+struct Discovery {
+  std::filesystem::path out;
+  std::string result;  ///< result.json
+  /// Nothing: the run was finished before, and nothing was done.
+  std::optional<TrainSummary> summary = {};
+};
+
+/// One run (`runs` is not looked at); the options must be resolved. With `resume`, a run that is
+/// finished is given back as it is.
+Discovery discover(const DiscoverOptions& options, const Context& context);
+
+/// `runs` runs, one after the other, and what they say together in result.json of the folder above
+/// theirs. `after_each` is told of every run as it ends.
+Discovery discover_several(const DiscoverOptions& options, const Context& context,
+                           const std::function<void(const Discovery&)>& after_each = {});
+
+}  // namespace protogcd

@@ -1,0 +1,385 @@
+#include "protogcd/discovery/train.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/text.h"
+#include "protogcd/core/version.h"
+#include "protogcd/discovery/report_files.h"
+#include "protogcd/discovery/result_json.h"
+#include "protogcd/model/model_outputs.h"
+#include "protogcd/model/outlier_calibration.h"
+#include "protogcd/nn/device.h"
+#include "protogcd/nn/head.h"
+#include "protogcd/run/run_folder.h"
+#include "protogcd/training/training_loop.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::int64_t number_of_classes(const TrainOptions& options, const Dataset& dataset) {
+  const auto named = static_cast<std::int64_t>(dataset.classes.size());
+  const auto old = static_cast<std::int64_t>(dataset.old_classes);
+  if (!options.k && named == old && dataset.count(SampleSet::kUnlabelled) > 0) {
+    throw UsageError("--k: how many classes are there, old and new together?",
+                     fmt::format("the labelled images have {} classes", old));
+  }
+  const std::int64_t k = options.k.value_or(named);
+  if (k < std::max<std::int64_t>(old, 1)) {
+    throw UsageError(fmt::format(
+        "--k: {} is less than the {} classes of the labelled images (K counts old and new)", k,
+        old));
+  }
+  return k;
+}
+
+/// Names go into JSON files, which hold UTF-8 alone.
+void check_class_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    try {
+      static_cast<void>(nlohmann::json(name).dump());
+    } catch (const nlohmann::json::exception&) {
+      throw DataError(fmt::format("class '{}': its name is not UTF-8", name), "rename its folder");
+    }
+  }
+}
+
+ModelInfo model_info(const Backbone& backbone, const Dataset& dataset, std::int64_t k,
+                     const TrainOptions& options) {
+  ModelInfo info = untrained_model_info(backbone, dataset.old_names(), k, options.material.reading);
+  info.method = options.method->name();
+  if (options.material.grad_from_block)
+    info.first_trained_block = *options.material.grad_from_block;
+  return info;
+}
+
+/// Everything a run's numbers depend on, by name: the options, and what they come to here.
+std::map<std::string, std::string> identity_of(const TrainOptions& options, const ModelInfo& info,
+                                               const TrainingMaterial& material,
+                                               std::uint64_t seed) {
+  std::map<std::string, std::string> identity = identity_of(options);
+  const std::optional<BankPlan>& bank = material.bank_plan();
+  identity["set of images"] = material.set().digest();
+  identity["backbone"] = fmt::format("{}, {} heads, blocks from {}", info.backbone_sha256,
+                                     info.backbone_heads, info.first_trained_block);
+  identity["preprocessing"] = material.preprocessing();
+  identity["number of classes"] = std::to_string(info.k());
+  identity["seed"] = std::to_string(seed);
+  identity["views that fit into the bank"] = bank ? std::to_string(bank->layout.views) : "no bank";
+  identity["dtype"] = element_name(element_type_of(material.placement().frozen));
+  return identity;
+}
+
+/// Float sums depend on these: a run resumed elsewhere goes on, but not to the same bits.
+std::map<std::string, std::string> environment_of(const Placement& placement,
+                                                  const Context& context) {
+  return {{"device", placement.device.is_cuda() ? "cuda" : "cpu"},
+          {"threads", std::to_string(context.threads)},
+          {"cpu", cpu_capability()},
+          {"torch", torch_version()},
+          {"protogcd", kVersion}};
+}
+
+void make_deterministic() {
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(true);
+}
+
+OpenRun how_to_open(const TrainOptions& options) {
+  if (options.resume) return OpenRun::kResume;
+  return options.overwrite ? OpenRun::kOverwrite : OpenRun::kNew;
+}
+
+/// The folder's first files; only now is it sure that the new run begins.
+void begin_folder(RunFolder& folder, const TrainingMaterial& material, const TrainOptions& options,
+                  const std::string& config, const Context& context) {
+  if (!options.resume) {
+    folder.empty();
+    const auto& bank = material.bank_plan();
+    if (options.overwrite && bank && bank->home != BankHome::kFile)
+      remove_folder(folder.path() / "bank");
+    write_file_atomically(folder.config(), config);
+  }
+  const auto environment = environment_of(material.placement(), context);
+  const fs::path run_file = folder.path() / "run.json";
+  if (options.resume && fs::exists(run_file)) {
+    const auto json =
+        nlohmann::json::parse(read_text_file(run_file), nullptr, /*allow_exceptions=*/false);
+    for (const auto& [key, value] : environment) {
+      const std::string before = json.is_object() ? json.value(key, value) : value;
+      if (before != value) {
+        context.log.warning(fmt::format(
+            "the run was begun with {} {}, now {}: it goes on, but not to the same bits", key,
+            before, value));
+      }
+    }
+  } else {
+    write_file_atomically(run_file, nlohmann::json(environment).dump(2) + "\n");
+  }
+  const TrainingSet& set = material.set();
+  if (set.skipped().count() > 0) set.skipped().write(folder.skipped(), set.sources());
+}
+
+class Trainer {
+ public:
+  /// All references must outlive it.
+  Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
+          const TrainOptions& options, const Context& context)
+      : options_(options),
+        context_(context),
+        folder_(folder),
+        material_(material),
+        backbone_(backbone),
+        placement_(material.placement()),
+        info_(std::move(info)),
+        set_(material.set()),
+        model_(backbone, info_, placement_, material.trunk()),
+        method_(options.method->make(
+            material.method_input(info_.k(), options.loop.schedule.epochs, context.seed))),
+        loop_(folder, material, model_.blocks(), *method_, options.loop,
+              identity_of(options, info_, material, context.seed), context) {}
+
+  TrainSummary run();
+
+ private:
+  void evaluate_all();
+  at::Tensor calibrate_outliers_and_predict();
+  void write_predictions();
+  void write_report_files(const at::Tensor& features);
+  void write_features(const at::Tensor& after);
+  Evaluation evaluate_on(SampleSet set);
+
+  const TrainOptions& options_;
+  const Context& context_;
+  RunFolder& folder_;
+  TrainingMaterial& material_;
+  const Backbone& backbone_;
+  const Placement placement_;
+  const ModelInfo info_;
+  const TrainingSet& set_;
+  Model model_;
+  std::unique_ptr<Method> method_;
+  TrainingLoop loop_;
+
+  Outcome outcome_;                                    ///< of the latest evaluation, as are
+  std::optional<Evaluation> on_unlabelled_, on_test_;  ///< these
+  Predictions predictions_;                            ///< of the unlabelled images
+};
+
+void Trainer::evaluate_all() {
+  outcome_ = method_->outcome(loop_.sets());
+  model_.set_prototypes(outcome_.prototypes);
+  on_unlabelled_ = evaluate_on(SampleSet::kUnlabelled);
+  if (set_.count(SampleSet::kTest) > 0) on_test_ = evaluate_on(SampleSet::kTest);
+}
+
+Evaluation Trainer::evaluate_on(SampleSet set) {
+  Predictions predictions = predict_all(model_, material_.tokens(set), context_);
+  if (set == SampleSet::kUnlabelled && !outcome_.labels.empty())
+    predictions.labels = outcome_.labels;
+  const Evaluation evaluation = evaluate(predictions, truths_of(set_.of(set)), info_.old_classes);
+  if (set == SampleSet::kUnlabelled) predictions_ = std::move(predictions);
+  return evaluation;
+}
+
+/// The threshold comes from the unlabelled images: they are of old and new classes, and none of
+/// them told its class.
+/// Returns the features of the unlabelled images, if there are any.
+at::Tensor Trainer::calibrate_outliers_and_predict() {
+  if (set_.count(SampleSet::kUnlabelled) == 0) return {};
+  const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
+                                          "the unlabelled images", context_);
+  model_.set_outliers(
+      calibrate_outliers(info_, outputs.cosines, options_.outlier_score, options_.outlier_keep));
+  predictions_ = {};
+  predictions_.add(outputs.cosines, model_);
+  predictions_.finish();
+  if (!outcome_.labels.empty()) predictions_.assign(outcome_.labels, outputs.cosines, model_);
+  return outputs.features;
+}
+
+/// Extras, after everything that the run is for: attention that cannot be had is no failure.
+void Trainer::write_report_files(const at::Tensor& features) {
+  if (!features.defined()) return;
+  write_features(features);
+  if (!options_.report) return;
+  try {
+    write_attention(folder_.attention(), backbone_, model_, set_,
+                    attention_examples(predictions_, model_.info()), context_.threads);
+  } catch (const std::exception& error) {
+    context_.log.warning(fmt::format("no attention maps for the report: {}", error.what()));
+  }
+}
+
+/// The features as the backbone alone has them, beside those of the model.
+void Trainer::write_features(const at::Tensor& after) {
+  const auto untrained = make_trained_blocks(backbone_.vit, info_.first_trained_block,
+                                             placement_.trained, placement_.device);
+  std::vector<at::Tensor> parts;
+  material_.tokens(SampleSet::kUnlabelled)
+      .for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
+        const at::NoGradGuard no_grad;
+        parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
+      });
+  write_embeddings(folder_.embeddings(), {.before = at::cat(parts),
+                                          .after = after,
+                                          .prototypes = unit_rows(model_.prototypes().centres),
+                                          .truths = truths_of(set_.of(SampleSet::kUnlabelled)),
+                                          .classes = set_.dataset().classes});
+}
+
+void Trainer::write_predictions() {
+  PredictionWriter writer(folder_.predictions(), model_.info());
+  CsvPaths paths(folder_.predictions());
+  const auto samples = set_.of(SampleSet::kUnlabelled);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    writer.row(paths(set_.sources(), samples[i].source), predictions_, i);
+  }
+  writer.commit();
+}
+
+TrainSummary Trainer::run() {
+  const auto start = Clock::now();
+  context_.log.info(
+      fmt::format("{} labelled, {} unlabelled and {} test images; {} old and {} new classes",
+                  set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled),
+                  set_.count(SampleSet::kTest), info_.old_classes, info_.k() - info_.old_classes));
+  loop_.run(options_.resume, [this](nlohmann::json& line) {
+    evaluate_all();
+    line["unlabelled"] = to_json(*on_unlabelled_);
+    line["test"] = on_test_ ? to_json(*on_test_) : nlohmann::json("none");
+    return fmt::format("unlabelled images: {}", in_words(*on_unlabelled_));
+  });
+  if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
+  const at::Tensor features = calibrate_outliers_and_predict();
+
+  TrainSummary summary{
+      .k = info_.k(),
+      .k_old = info_.old_classes,
+      .labelled = set_.count(SampleSet::kLabelled),
+      .unlabelled = set_.count(SampleSet::kUnlabelled),
+      .test = set_.count(SampleSet::kTest),
+      .skipped = set_.skipped().count(),
+      .epochs = options_.loop.schedule.epochs,
+      .on_unlabelled = *on_unlabelled_,
+      .on_test = on_test_,
+      .classes = describe_classes(predictions_, info_, truths_of(set_.of(SampleSet::kUnlabelled)),
+                                  set_.dataset().classes),
+      .outliers = predictions_.outliers(model_.info())};
+  write_predictions();
+  model_.save(folder_.model(), method_->parameters());
+  write_report_files(features);
+  summary.seconds = seconds_since(start);
+  return summary;
+}
+
+}  // namespace
+
+CandidateOptions candidate_of(const TrainOptions& options) {
+  return {.method = options.method, .schedule = options.loop.schedule, .sgd = options.loop.sgd};
+}
+
+namespace {
+
+/// What an estimate depends on beside images and model.
+std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t seed) {
+  const auto or_usual = [](const std::optional<std::int64_t>& number) {
+    return number ? std::to_string(*number) : "as usual";
+  };
+  return fmt::format("rule {}, k_max {}, {} epochs, {} steps, cluster steps {}, {} seeds from {}",
+                     options.rule == ClassNumberRule::kPaper ? "paper" : "clusters",
+                     or_usual(options.k_max), options.epochs, options.min_steps,
+                     or_usual(options.cluster_steps), options.seeds, seed);
+}
+
+ClassNumber stored_class_number(const fs::path& file, const std::string& settings) {
+  try {
+    const auto json = nlohmann::json::parse(read_text_file(file));
+    if (const std::string before = json.at("settings"); before != settings) {
+      throw UsageError(
+          fmt::format("--resume: the number of classes was estimated with {}; now it "
+                      "would be with {}",
+                      before, settings));
+    }
+    return ClassNumber::from_json(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()),
+                    "remove it to estimate the number of classes again");
+  }
+}
+
+/// From the run's folder, if it was estimated before.
+ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
+                            const Backbone& backbone, const TrainOptions& options,
+                            const Context& context) {
+  const std::string settings = estimate_settings(options.estimate, context.seed);
+  if (options.resume && fs::exists(folder.estimate()))
+    return stored_class_number(folder.estimate(), settings);
+  ClassNumberOptions how = options.estimate;
+  how.model = candidate_of(options);
+  ClassNumber found;
+  try {
+    found = estimate_class_number(material, backbone, how, context);
+  } catch (const InterruptedError& error) {
+    throw InterruptedError(
+        error.what(),
+        fmt::format("begin the estimate again with: --out {} --resume", options.out.string()));
+  }
+  nlohmann::json json = found.to_json();
+  json["settings"] = settings;
+  write_file_atomically(folder.estimate(), json.dump(2) + "\n");
+  context.log.info(found.in_words());
+  return found;
+}
+
+}  // namespace
+
+TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
+                   const std::string& config, const BadImagePolicy& policy,
+                   const Context& context) {
+  set_compute_threads(context.threads);
+  if (options.deterministic) make_deterministic();
+  check_class_names(dataset.classes);
+  if (options.material.grad_from_block)
+    check_first_trained_block(backbone.config, *options.material.grad_from_block);
+  const bool estimates = !options.k && options.estimate_k;
+  if (estimates) options.method->check_unknown_classes();
+  std::optional<ModelInfo> info;
+  if (!estimates)
+    info = model_info(backbone, dataset, number_of_classes(options, dataset), options);
+  RunFolder folder(options.out, how_to_open(options));
+  MaterialOptions needed = options.material;
+  needed.sees_labelled = estimates || options.method->sees_labelled();
+  TrainingMaterial material(std::move(dataset), backbone, needed, folder.path(), policy, context);
+  std::optional<ClassNumber> estimate;
+  if (estimates) {
+    check_class_number(material.set(), options.estimate);
+    begin_folder(folder, material, options, config, context);
+    estimate = class_number_of(folder, material, backbone, options, context);
+    info = model_info(backbone, material.set().dataset(), estimate->k, options);
+  }
+  Trainer trainer(folder, material, backbone, *info, options, context);
+  if (!estimates) begin_folder(folder, material, options, config, context);
+  TrainSummary summary = trainer.run();
+  summary.estimate = std::move(estimate);
+  write_file_atomically(folder.result(), result_text(to_json(summary, options.out)));
+  return summary;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,195 @@
+#include "protogcd/discovery/train_options.h"
+
+#include <fmt/format.h>
+
+#include "protogcd/methods/registry.h"
+
+namespace protogcd {
+namespace {
+
+/// What a bank of few views lacks in variety; docs/token-bank.md has the figures.
+constexpr double kBankBorrow = 1;
+
+void declare_views(OptionTable& table, MaterialOptions& material) {
+  table.begin_group("Views");
+  BankOptions& bank = material.bank;
+  table
+      .add_choice<bool, bool>(
+          "views", &material.use_bank, {{"fresh", false}, {"bank", true}},
+          "fresh: new crops for every draw; bank: of a few kept for every image, far faster")
+      .usual();
+  table.add("bank_views", &bank.views, "views of every image in the token bank")
+      .at_least(2)
+      .at_most(64);
+  table
+      .add_choice<BankHome, BankHome>("bank_home", &bank.home,
+                                      {{"auto", BankHome::kAuto},
+                                       {"device", BankHome::kDevice},
+                                       {"host", BankHome::kHost},
+                                       {"file", BankHome::kFile}},
+                                      "where the bank lies; auto: the first of these that has room")
+      .incidental();
+  table
+      .add("bank_dir", &bank.folder,
+           "of a bank in files, which outlasts the run; RUN/bank if not given")
+      .value_name("DIR")
+      .incidental();
+  table.add("bank_max", &bank.max_gb, "GB that the bank may take: views are left out to fit")
+      .above(0)
+      .incidental();  // the number of views that fit is what counts
+  table
+      .add("bank_refresh", &bank.refresh,
+           "redraw one view of every image every so many epochs; 0: never")
+      .at_least(0)
+      .at_most(1'000'000);
+  table
+      .add(
+          "borrow", &material.borrow,
+          "strength of borrowed differences of views; 0: none; if not given, 1 with a bank, else 0")
+      .at_least(0)
+      .at_most(100);
+}
+
+void declare_training(OptionTable& table, TrainOptions& options) {
+  table.begin_group("Training");
+  table.add("batch_size", &options.material.batch, "images a step, two views each")
+      .at_least(1)
+      .at_most(65536);
+  table.add("lr", &options.loop.schedule.rate, "learning rate at the start; falls to a thousandth")
+      .above(0);
+  table.add("momentum", &options.loop.sgd.momentum, "of the optimiser").at_least(0).at_most(1);
+  table
+      .add("weight_decay", &options.loop.sgd.weight_decay,
+           "of matrices; biases and norms have none")
+      .at_least(0);
+  table
+      .add("grad_from_block", &options.material.grad_from_block,
+           "first block of the backbone that is trained; the last if not given")
+      .at_least(0);
+}
+
+}  // namespace
+
+void declare_estimate_options(OptionTable& table, ClassNumberOptions& options) {
+  table.begin_group("Number of classes");
+  table
+      .add_choice<ClassNumberRule, ClassNumberRule>(
+          "rule", &options.rule,
+          {{"clusters", ClassNumberRule::kClusters}, {"paper", ClassNumberRule::kPaper}},
+          "how classes are counted: by clusters of trained features, or as the paper's Algorithm 1")
+      .incidental();  // the number that was found is what counts
+  table
+      .add("k_max", &options.k_max,
+           "most classes there can be; 3 K_old + 20, at most a fifth of the images, if not given")
+      .at_least(1)
+      .usual()
+      .incidental();
+  table
+      .add("cluster_steps", &options.cluster_steps,
+           "training steps of a model whose features are clustered; 18 epochs, but 450 to 1,000 "
+           "steps, if not given")
+      .at_least(1)
+      .incidental();
+  table
+      .add("min_steps", &options.min_steps,
+           "least training steps of a candidate of the Prototype Score")
+      .at_least(1)
+      .incidental();
+  table.add("seeds", &options.seeds, "repetitions with other random numbers, for less noise")
+      .at_least(1)
+      .at_most(1000)
+      .incidental();
+}
+
+void declare_model_options(OptionTable& table, TrainOptions& options) {
+  declare_training(table, options);
+  table.begin_group(fmt::format("Method {}", options.method->name()));
+  options.method->declare(table);
+  declare_views(table, options.material);
+  table
+      .add("cache_gb", &options.material.cache_gb,
+           "memory for decoded images and tokens; half of what is free if not given")
+      .at_least(0)
+      .incidental();
+}
+
+void declare_train_options(OptionTable& table, TrainOptions& options) {
+  table.begin_group("Run");
+  table.add("out", &options.out, "the run's folder")
+      .value_name("RUN")
+      .required()
+      .usual()
+      .incidental();
+  table.add("overwrite", &options.overwrite, "replace the run that is there")
+      .flag_only()
+      .usual()
+      .incidental();
+  table.add("resume", &options.resume, "go on with the run that is there, with its configuration")
+      .flag_only()
+      .usual()
+      .incidental();
+  table.add("k", &options.k, "K: number of classes, old and new together")
+      .at_least(1)
+      .usual()
+      .incidental();  // what it comes to is what counts
+  table
+      .add("epochs", &options.loop.schedule.epochs,
+           "how long to train; an epoch draws as many images as there are")
+      .at_least(1)
+      .at_most(1'000'000)
+      .usual();
+  table.add("eval_every", &options.loop.eval_every, "epochs between evaluations")
+      .at_least(1)
+      .incidental();
+  table
+      .add("checkpoint_seconds", &options.loop.checkpoint_seconds,
+           "time between checkpoints; 0: after every step")
+      .at_least(0)
+      .incidental();
+  table.add("deterministic", &options.deterministic, "on CUDA: the same bits every time")
+      .incidental();
+  std::vector<std::pair<std::string, OutlierScore>> scores;
+  for (const std::string_view name : outlier_score_names())
+    scores.emplace_back(name, find_outlier_score(name));
+  table
+      .add_choice<OutlierScore, OutlierScore>(
+          "outlier_score", &options.outlier_score, std::move(scores),
+          "how outlying an image is, in predictions (docs/outliers.md)")
+      .incidental();
+  table
+      .add("outlier_keep", &options.outlier_keep,
+           "share of the unlabelled images that are not called outliers")
+      .above(0)
+      .at_most(1)
+      .incidental();
+  table.add("report", &options.report, "write report.html at the end (--report=false: do not)")
+      .incidental();
+  declare_model_options(table, options);
+  table.begin_group("Number of classes");
+  table.add("estimate_k", &options.estimate_k, "estimate K first where --k is not given")
+      .incidental();
+  declare_estimate_options(table, options.estimate);
+}
+
+std::vector<std::string> resolve(TrainOptions& options, const TrainFacts& facts) {
+  std::vector<std::string> decided = options.method->resolve(
+      {.epochs = options.loop.schedule.epochs, .has_builtin_backbone = facts.has_builtin_backbone});
+  MaterialOptions& material = options.material;
+  if (!material.borrow) {
+    material.borrow = material.use_bank ? kBankBorrow : 0;
+    if (material.use_bank) decided.push_back(fmt::format("borrow {}: with a bank", kBankBorrow));
+  }
+  return decided;
+}
+
+std::map<std::string, std::string> identity_of(const TrainOptions& options) {
+  TrainOptions copy = options;
+  OptionTable table;
+  declare_train_options(table, copy);
+  auto identity = table.identity();
+  identity["method"] = options.method->name();
+  for (auto& [key, value] : options.method->identity()) identity[key] = std::move(value);
+  return identity;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,61 @@
+// What a training can be told, declared once: command line, configuration files and library read
+// the same table.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protogcd/analysis/outlier_scores.h"
+#include "protogcd/core/options.h"
+#include "protogcd/discovery/class_number.h"
+#include "protogcd/methods/method_options.h"
+#include "protogcd/training/training_loop.h"
+#include "protogcd/training/training_material.h"
+
+namespace protogcd {
+
+/// The defaults are the reference's.
+struct TrainOptions {
+  std::filesystem::path out;
+  bool overwrite = false, resume = false;
+
+  /// All classes, old and new. Nothing: estimated where `estimate_k` is set, else those that the
+  /// data names.
+  std::optional<std::int64_t> k;
+  bool estimate_k = false;
+  ClassNumberOptions estimate;  ///< its `model` is set by `train`
+  MethodChoice method;
+  MaterialOptions material;
+  LoopOptions loop;
+
+  /// What predictions call an outlier: the score, and the share of unlabelled images that is not.
+  OutlierScore outlier_score = OutlierScore::kVonMises;
+  double outlier_keep = 0.95;
+
+  bool deterministic = false;  ///< on CUDA: the same bits every time, at some cost
+  bool report = true;          ///< also what only the report needs: where the model looks
+};
+
+/// How the number of classes is searched for.
+void declare_estimate_options(OptionTable& table, ClassNumberOptions& options);
+/// What a model depends on beside its number of classes and how long it is trained.
+void declare_model_options(OptionTable& table, TrainOptions& options);
+/// All of them. An option that is not incidental is part of the run's identity.
+void declare_train_options(OptionTable& table, TrainOptions& options);
+
+/// What defaults depend on beside other options.
+struct TrainFacts {
+  bool has_builtin_backbone = false;
+};
+
+/// Gives values to what nobody has set. Returns in words what was decided because of something
+/// else ("ramp_epochs 30: half of the epochs").
+std::vector<std::string> resolve(TrainOptions& options, const TrainFacts& facts);
+
+/// What a run's numbers depend on, as far as options say it.
+std::map<std::string, std::string> identity_of(const TrainOptions& options);
+
+}  // namespace protogcd

@@ -1,0 +1,42 @@
+#include "protogcd/methods/head_options.h"
+
+#include <fmt/format.h>
+
+namespace protogcd {
+namespace {
+
+constexpr std::int64_t kReferenceHidden = 2048;
+/// With the built-in backbone a narrow projection is faster and costs half a point
+/// (docs/builtin-backbone.md).
+constexpr std::int64_t kBuiltinHidden = 512;
+
+}  // namespace
+
+void HeadOptions::declare(OptionTable& table) {
+  table
+      .add("head_hidden", &hidden,
+           "width of the projection's inner layers; 2048, or 512 on the built-in backbone, if not "
+           "given")
+      .at_least(1);
+  table.add("projection", &projection, "numbers that the projection gives").at_least(1);
+}
+
+std::vector<std::string> HeadOptions::resolve(const MethodFacts& facts) {
+  if (hidden) return {};
+  hidden = facts.has_builtin_backbone ? kBuiltinHidden : kReferenceHidden;
+  if (!facts.has_builtin_backbone) return {};
+  return {fmt::format("head_hidden {}: on the built-in backbone", *hidden)};
+}
+
+Head HeadOptions::make(const MethodInput& input, std::int64_t wide_projection) const {
+  return {{.width = input.width,
+           .classes = input.k(),
+           .hidden = hidden.value_or(kReferenceHidden),
+           .projection = projection,
+           .wide_projection = wide_projection},
+          input.seed,
+          input.type,
+          input.device};
+}
+
+}  // namespace protogcd

@@ -1,0 +1,21 @@
+// The head of prototypes and projection that several methods put on the backbone (nn/head.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "protogcd/methods/method_options.h"
+#include "protogcd/nn/head.h"
+
+namespace protogcd {
+
+struct HeadOptions {
+  std::optional<std::int64_t> hidden = {};  ///< nothing: 2,048; 512 on the built-in backbone
+  std::int64_t projection = 256;
+
+  void declare(OptionTable& table);
+  std::vector<std::string> resolve(const MethodFacts& facts);
+  Head make(const MethodInput& input, std::int64_t wide_projection = 0) const;
+};
+
+}  // namespace protogcd

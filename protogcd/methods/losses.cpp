@@ -1,0 +1,103 @@
+#include "protogcd/methods/losses.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "protogcd/nn/head.h"
+
+namespace protogcd {
+namespace {
+
+/// Added to the score of a pair that must not count. Finite, so that a row whose pairs are all
+/// excluded has finite values and gradients, which a weight of 0 then takes out.
+constexpr double kExcluded = -1e9;
+
+at::Tensor swap_views(const at::Tensor& rows) {
+  return rows.roll(rows.size(0) / 2, 0);
+}
+
+/// 1 where local row i and gathered row j are the same row, [2B, N].
+at::Tensor same_row(std::int64_t local, std::int64_t gathered, Communicator& communicator,
+                    const at::TensorOptions& options) {
+  return at::eye(gathered, options).narrow(0, communicator.rank() * local, local);
+}
+
+/// Similarities of this process's rows with all rows, the row itself excluded: [2B, N].
+struct Similarities {
+  Similarities(const at::Tensor& projections, double tau, Communicator& communicator) {
+    const at::Tensor unit = unit_rows(projections);
+    const at::Tensor all = gather_rows(unit, communicator);
+    const auto options = projections.options().requires_grad(false);
+    self = same_row(unit.size(0), all.size(0), communicator, options);
+    scores = at::matmul(unit, all.t()) / tau + self * kExcluded;
+  }
+
+  at::Tensor self, scores;
+};
+
+}  // namespace
+
+at::Tensor both_views(const at::Tensor& images) {
+  return at::cat({images, images});
+}
+
+at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
+                           Communicator& communicator) {
+  const at::Tensor weight = both_views(batch.labelled);  // [2B]
+  at::Tensor count = weight.sum();
+  communicator.all_reduce(count);
+  const at::Tensor picked =
+      log_p.gather(1, both_views(batch.labels).unsqueeze(1)).squeeze(1);  // [2B]
+  return -(picked * weight).sum() / count.clamp_min(1);
+}
+
+at::Tensor mean_prediction(const at::Tensor& log_p, Communicator& communicator) {
+  return sum_over_processes(log_p.exp().mean(0), communicator) /
+         static_cast<double>(communicator.size());
+}
+
+at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior) {
+  // A class that nobody predicts adds nothing, and its gradient stays finite.
+  constexpr double kTiny = 1e-30;
+  return (marginal * (marginal.clamp_min(kTiny).log() - log_prior)).sum();
+}
+
+at::Tensor separation_loss(const at::Tensor& prototypes, double tau) {
+  const std::int64_t classes = prototypes.size(0);
+  if (classes == 1) return at::zeros({}, prototypes.options().requires_grad(false));
+  const at::Tensor self = at::eye(classes, prototypes.options().requires_grad(false));
+  const at::Tensor scores = at::matmul(prototypes, prototypes.t()) / tau + self * kExcluded;
+  return at::logsumexp(scores, 1).mean() - std::log(static_cast<double>(classes - 1));
+}
+
+at::Tensor unsupervised_contrastive_loss(const at::Tensor& projections, double tau,
+                                         Communicator& communicator) {
+  const Similarities pairs(projections, tau, communicator);
+  const at::Tensor other_view = swap_views(pairs.self);  // [2B, N], one 1 in each row
+  const at::Tensor positive = (pairs.scores * other_view).sum(1);
+  return (at::logsumexp(pairs.scores, 1) - positive).sum() /
+         static_cast<double>(pairs.scores.size(1));
+}
+
+at::Tensor supervised_contrastive_loss(const at::Tensor& projections, const StepBatch& batch,
+                                       double tau, Communicator& communicator) {
+  const Similarities pairs(projections, tau, communicator);
+  const at::Tensor weight = both_views(batch.labelled), labels = both_views(batch.labels);  // [2B]
+  const at::Tensor all_weights = communicator.all_gather(weight),
+                   all_labels = communicator.all_gather(labels);  // [N]
+  const at::Tensor scores = pairs.scores + (1 - all_weights) * kExcluded;
+  const at::Tensor log_share = scores - at::logsumexp(scores, 1, /*keepdim=*/true);  // [2B, N]
+  const at::Tensor positives = (labels.unsqueeze(1) == all_labels).to(scores.scalar_type()) *
+                               all_weights * (1 - pairs.self);  // [2B, N]
+  const at::Tensor mean = (positives * log_share).sum(1) / positives.sum(1).clamp_min(1);
+  return -(mean * weight).sum() / all_weights.sum().clamp_min(1);
+}
+
+at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,
+                           Communicator& communicator) {
+  const auto rows = static_cast<double>(log_p.size(0) * communicator.size());
+  return -(swap_views(labels) * log_p).sum() / rows;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,39 @@
+// Terms that several methods' losses are made of; numbers are the ProtoGCD paper's equations. Rows:
+// a batch of B images has 2B rows, row i is view 1 of image i and row B + i its view 2.
+//
+// Shapes never depend on the data: who is labelled is a weight of 0 or 1, so that a step neither
+// allocates by content nor reads anything back. With several processes, each term is this process's
+// share: the shares add up to the whole.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "protogcd/methods/communicator.h"
+#include "protogcd/methods/method.h"
+
+namespace protogcd {
+
+/// [B] -> [2B], for both views.
+at::Tensor both_views(const at::Tensor& images);
+
+/// Eq. 16: cross-entropy with the labels. log_p [2B, K].
+at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
+                           Communicator& communicator);
+/// Mean prediction over the rows of all processes, [2B, K] -> [K].
+at::Tensor mean_prediction(const at::Tensor& log_p, Communicator& communicator);
+/// Eq. 13: sum of p log p of the mean prediction p [K], relative to a prior: KL(p || prior).
+at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior);
+/// Eq. 14: log of the mean exp(mu_i . mu_j / tau) over the other prototypes, mean over prototypes.
+/// One prototype has no others: 0.
+at::Tensor separation_loss(const at::Tensor& prototypes, double tau);
+/// Eq. 4: each row's other view against all other rows. projections [2B, P].
+at::Tensor unsupervised_contrastive_loss(const at::Tensor& projections, double tau,
+                                         Communicator& communicator);
+/// Eq. 5: rows of the same label against all other labelled rows. No labelled row: 0.
+at::Tensor supervised_contrastive_loss(const at::Tensor& projections, const StepBatch& batch,
+                                       double tau, Communicator& communicator);
+/// Eq. 11: each view predicts the pseudo-label of the other. log_p, labels [2B, K].
+at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,
+                           Communicator& communicator);
+
+}  // namespace protogcd

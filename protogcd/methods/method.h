@@ -1,0 +1,135 @@
+// What a method of category discovery is: what it trains beside the last blocks of the backbone,
+// the loss of a step, and the classes it ends with. The loop around it (training/) knows methods by
+// this interface alone; a method is one source file and one line of registry.cpp.
+//
+// A step, in this order, once for each batch of every epoch:
+//
+//   begin_epoch  once an epoch, on the host: sets the epoch's numbers, may look at whole sets
+//   loss         on the device: features of the step's images to a scalar with a graph
+//   (gradients, the update)
+//   after_update on the device: averages, memories, rows normalised in place
+//
+// On CUDA `loss` and `after_update` are recorded once as a graph and then only repeated: they must
+// always do the same operations on tensors that stay where they are, and read nothing back. A
+// number that changes with the epoch reaches them as an EpochScalar; one that is kept in a variable
+// would be right on the CPU and frozen on a GPU. tests/methods holds every method to that.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "protogcd/data/sample.h"
+#include "protogcd/engine/trunk.h"
+#include "protogcd/methods/communicator.h"
+#include "protogcd/model/prototypes.h"
+
+namespace protogcd {
+
+/// A number of the epoch, where a recorded step sees it change.
+class EpochScalar {
+ public:
+  EpochScalar(at::ScalarType type, at::Device device);
+  void set(double value) { value_.fill_(value); }
+  const at::Tensor& operator*() const { return value_; }  ///< [], on the device
+
+ private:
+  at::Tensor value_;
+};
+
+/// What a step draws: so many images, two views of each.
+struct BatchStream {
+  std::int64_t images = 0;  ///< 0: as many as the run's batch size says
+  /// Places in the training set (labelled images, then unlabelled) that are drawn from; empty: all.
+  std::vector<std::uint32_t> among = {};
+};
+
+/// One stream's part of a step. Row i of features is view 1 of image i, row B + i its view 2.
+struct StepBatch {
+  at::Tensor labels;         ///< [B] int64; any class where not labelled
+  at::Tensor labelled;       ///< [B] 1 where the label may be used, else 0
+  at::Tensor places = {};    ///< [B] int64: where the images stand in the training set
+  TrunkTokens tokens = {};   ///< of the 2B rows, before the trained blocks
+  at::Tensor features = {};  ///< [2B, D] after them, with a graph: CLS, not normalised
+};
+
+/// What a step hands back; nothing of it is read on the host before the epoch's end.
+struct StepLoss {
+  at::Tensor total;                  ///< scalar with a graph: this process's share of the loss
+  std::vector<at::Tensor> reported;  ///< scalars, those of `Method::reported` but for kSchedule
+};
+
+enum class ReportedKind {
+  kLoss,     ///< a term of the loss, mean over the epoch's steps
+  kShare,    ///< another number of a step, mean over the epoch's steps
+  kSchedule  ///< a number of the epoch
+};
+
+/// A number that a method tells about its training: metrics.jsonl, TensorBoard and report follow
+/// from this list.
+struct ReportedValue {
+  std::string name;
+  ReportedKind kind = ReportedKind::kLoss;
+};
+
+/// Whole sets of images, as the trained blocks see their centre views at this moment.
+class SetFeatures {
+ public:
+  virtual ~SetFeatures() = default;
+  virtual std::int64_t count(SampleSet set) const = 0;
+  /// Hands out batches of features [b, D] (CLS, not normalised, no graph) in order, on the device.
+  virtual void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) = 0;
+  /// Of the labelled images, [N_l] int64 on the CPU.
+  virtual at::Tensor labels() const = 0;
+};
+
+struct EpochInput {
+  std::int64_t epoch = 0;
+  std::int64_t images_per_step = 0;  ///< of the first stream, over all processes
+  /// The run goes on in the middle of the epoch: what was decided when it began is in `state`.
+  bool is_resumed = false;
+  SetFeatures& sets;
+};
+
+/// What a method is made for.
+struct MethodInput {
+  std::int64_t width = 0;            ///< D
+  std::vector<std::string> classes;  ///< names, the old ones first
+  std::int64_t old_classes = 0;
+  std::int64_t labelled = 0, unlabelled = 0;  ///< images trained on
+  std::int64_t epochs = 0;
+  std::uint64_t seed = 0;
+  at::ScalarType type = at::kFloat;
+  at::Device device = at::kCPU;
+
+  std::int64_t k() const { return static_cast<std::int64_t>(classes.size()); }
+};
+
+class Method {
+ public:
+  virtual ~Method() = default;
+
+  /// Tensors that the optimiser changes, beside the trained blocks: the tensors themselves.
+  virtual std::map<std::string, at::Tensor> parameters() const = 0;
+  /// Tensors that are kept from step to step but not optimised; they stay where they are, and a
+  /// checkpoint holds them.
+  virtual std::map<std::string, at::Tensor> state() const { return {}; }
+  /// What a step draws. The first stream's images are the run's batches: they count the steps.
+  virtual std::vector<BatchStream> streams() const { return {BatchStream{}}; }
+  virtual std::vector<ReportedValue> reported() const = 0;
+
+  /// Returns the epoch's numbers: the values of kSchedule, in the order of `reported`.
+  virtual std::vector<double> begin_epoch(const EpochInput& epoch) = 0;
+  /// With several processes each gives its share: the shares add up to the loss of all batches.
+  virtual StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) = 0;
+  virtual void after_update() {}
+
+  /// The classes as they stand now.
+  virtual Outcome outcome(SetFeatures& sets) const = 0;
+};
+
+}  // namespace protogcd

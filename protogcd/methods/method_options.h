@@ -1,0 +1,73 @@
+// What a method can be told: declared beside its struct, and found by the method's name.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protogcd/core/options.h"
+#include "protogcd/methods/method.h"
+
+namespace protogcd {
+
+/// What defaults of a method may depend on.
+struct MethodFacts {
+  std::int64_t epochs = 0;
+  bool has_builtin_backbone = false;
+};
+
+class MethodOptions {
+ public:
+  virtual ~MethodOptions() = default;
+  virtual std::string name() const = 0;
+  virtual std::unique_ptr<MethodOptions> copy() const = 0;
+
+  /// Adds its options to those of every training.
+  virtual void declare(OptionTable& table) = 0;
+  /// Gives values to what nobody has set; depends on nothing but itself and the facts. Returns in
+  /// words what was decided because of them.
+  virtual std::vector<std::string> resolve(const MethodFacts&) { return {}; }
+  /// Turns into the options of a model that is trained only to count classes: cheaper where it can
+  /// be. `epochs`: to its end in so many; nothing: the beginning of the full run.
+  virtual void become_candidate(std::optional<std::int64_t>) {}
+  /// UsageError where the classes must be known before training, and their number is yet to be
+  /// estimated.
+  virtual void check_unknown_classes() const {}
+  /// What the numbers depend on beside the options' values: the content of a file that one names.
+  virtual std::map<std::string, std::string> identity() const { return {}; }
+  /// Whether it looks at whole sets of labelled images: their tokens are then kept.
+  virtual bool sees_labelled() const { return false; }
+  /// UsageError where the options do not fit what the method is made for.
+  virtual std::unique_ptr<Method> make(const MethodInput& input) const = 0;
+};
+
+/// Some method's options, with the meaning of a value.
+class MethodChoice {
+ public:
+  /// The project's own method.
+  MethodChoice();
+  template <class Options>
+    requires std::derived_from<Options, MethodOptions>
+  explicit MethodChoice(const Options& options) : options_(options.copy()) {}
+  explicit MethodChoice(std::unique_ptr<MethodOptions> options) : options_(std::move(options)) {}
+  MethodChoice(const MethodChoice& other) : options_(other->copy()) {}
+  MethodChoice(MethodChoice&&) = default;
+  MethodChoice& operator=(MethodChoice other) {
+    options_ = std::move(other.options_);
+    return *this;
+  }
+
+  MethodOptions* operator->() { return options_.get(); }
+  const MethodOptions* operator->() const { return options_.get(); }
+  MethodOptions& operator*() { return *options_; }
+  const MethodOptions& operator*() const { return *options_; }
+
+ private:
+  std::unique_ptr<MethodOptions> options_;
+};
+
+}  // namespace protogcd

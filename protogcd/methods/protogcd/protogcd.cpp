@@ -1,0 +1,259 @@
+#include "protogcd/methods/protogcd/protogcd.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/sha256.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd {
+namespace {
+
+/// The paper's last layer of the projection, as GCD's.
+constexpr std::int64_t kPaperWideProjection = 65536;
+
+class ProtoGcd : public Method {
+ public:
+  ProtoGcd(const ProtoGcdOptions& options, const MethodInput& input)
+      : objective_options_(options.objective),
+        ramp_{.hard_labels = options.hard_labels,
+              .epochs = options.ramp_epochs.value(),
+              .as_published = options.ramp_as_published.value()},
+        old_classes_(input.old_classes),
+        labelled_(input.labelled),
+        unlabelled_(input.unlabelled),
+        head_(options.head.make(input, options.wide_projection.value())),
+        objective_(options.objective, input.k(),
+                   options.prior.empty() ? std::vector<double>{}
+                                         : read_prior(options.prior, input.classes),
+                   input.type, input.device),
+        hard_count_(at::kLong, input.device) {
+    if (options.hard_scope == HardScope::kSet)
+      hard_ = at::zeros({labelled_ + unlabelled_}, at::device(input.device).dtype(input.type));
+  }
+
+  std::map<std::string, at::Tensor> parameters() const override { return head_.named_parameters(); }
+  std::map<std::string, at::Tensor> state() const override {
+    if (!hard_.defined()) return {};
+    return {{"hard", hard_}};
+  }
+  std::vector<ReportedValue> reported() const override {
+    return {{"sup"},
+            {"dapl"},
+            {"entropy"},
+            {"separation"},
+            {"unsup_con"},
+            {"sup_con"},
+            {"hard_share", ReportedKind::kShare},
+            {"marginal_old", ReportedKind::kShare},
+            {"hard_ratio", ReportedKind::kSchedule}};
+  }
+
+  std::vector<double> begin_epoch(const EpochInput& input) override {
+    hard_count_.set(static_cast<double>(hard_count(ramp_, input.epoch, input.images_per_step)));
+    if (hard_.defined() && !input.is_resumed) decide_hard_labels(input);
+    return {hard_ratio(ramp_, input.epoch)};
+  }
+
+  StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
+    const StepBatch& batch = batches[0];
+    const HardChoice hard{*hard_count_,
+                          hard_.defined() ? hard_.index_select(0, batch.places) : at::Tensor()};
+    const LossTerms terms = objective_(head_.forward(batch.features), batch, hard, communicator);
+    return {terms.total,
+            {terms.sup, terms.dapl, terms.entropy, terms.separation, terms.unsup_con, terms.sup_con,
+             terms.hard_share, terms.marginal.narrow(0, 0, old_classes_).sum()}};
+  }
+
+  Outcome outcome(SetFeatures&) const override {
+    return {
+        .prototypes = {.centres = head_.named_parameters().at("prototype_layer.weight_v").detach(),
+                       .temperature = objective_options_.tau_base}};
+  }
+
+ private:
+  /// The paper's level 2: the most confident of all unlabelled images, by what the model says of
+  /// their centre views as the epoch begins. Labelled images keep soft labels.
+  void decide_hard_labels(const EpochInput& input) {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> parts;
+    input.sets.for_each(SampleSet::kUnlabelled, [&](const at::Tensor& features) {
+      const at::Tensor sharpened =
+          at::softmax(head_.cosines(features) / objective_options_.tau_sharp, 1);
+      parts.push_back(prototype_confidence(sharpened, objective_options_.confidence_floor));
+    });
+    hard_.zero_();
+    if (parts.empty()) return;
+    const at::Tensor order =
+        at::cat(parts).to(at::kCPU).argsort(/*stable=*/true, 0, /*descending=*/true);
+    const std::int64_t count = hard_count(ramp_, input.epoch, unlabelled_);
+    hard_.index_fill_(0, (order.narrow(0, 0, count) + labelled_).to(hard_.device()), 1);
+  }
+
+  const ObjectiveOptions objective_options_;
+  const RampOptions ramp_;
+  const std::int64_t old_classes_, labelled_, unlabelled_;
+  Head head_;
+  Objective objective_;
+  EpochScalar hard_count_;
+  at::Tensor hard_;  ///< [N] 1 where an image's pseudo-label is hard, decided once an epoch
+};
+
+}  // namespace
+
+std::unique_ptr<MethodOptions> protogcd_options() {
+  return std::make_unique<ProtoGcdOptions>();
+}
+
+std::unique_ptr<MethodOptions> ProtoGcdOptions::copy() const {
+  return std::make_unique<ProtoGcdOptions>(*this);
+}
+
+void ProtoGcdOptions::declare(OptionTable& table) {
+  ObjectiveOptions& o = objective;
+  table.add_choice<ProtoGcdPreset, ProtoGcdPreset>(
+      "preset", &preset,
+      {{"reference", ProtoGcdPreset::kReference}, {"paper", ProtoGcdPreset::kPaper}},
+      "reference: as the released code computes; paper: as the equations say");
+  table.add("lambda_sup", &o.lambda_sup, "lambda_sup: share of the supervised terms (Eq. 6, 17)")
+      .at_least(0)
+      .at_most(1);
+  table
+      .add("lambda_entropy", &o.lambda_entropy,
+           "lambda_entropy: weight of the marginal entropy (Eq. 15)")
+      .at_least(0)
+      .usual();
+  table.add("lambda_sep", &o.lambda_sep, "lambda_sep: weight of the separation (Eq. 15)")
+      .at_least(0);
+  table.add("weight_dapl", &o.weight_dapl, "weight of L_dapl (Eq. 11); 0: ablated").at_least(0);
+  table.add("weight_sup", &o.weight_sup, "weight of L_sup (Eq. 16)").at_least(0);
+  table.add("weight_unsup_con", &o.weight_unsup_con, "weight of L_con^u (Eq. 4)")
+      .at_least(0)
+      .alias("weight_contrastive");
+  table.add("weight_sup_con", &o.weight_sup_con, "weight of L_con^l (Eq. 5)")
+      .at_least(0)
+      .alias("weight_supcon");
+  table.add("tau_base", &o.tau_base, "tau_base: temperature of predictions (Eq. 2)").above(0);
+  table.add("tau_sharp", &o.tau_sharp, "tau_sharp: temperature of soft pseudo-labels (Eq. 9)")
+      .above(0);
+  table.add("tau_sep", &o.tau_sep, "tau_sep: temperature of the separation (Eq. 14)").above(0);
+  table
+      .add("tau_unsup_con", &tau_unsup_con,
+           "tau_c of the unsupervised contrast (Eq. 4); 1, or the paper's 0.07, if not given")
+      .above(0);
+  table.add("tau_sup_con", &o.tau_sup_con, "tau_c of the supervised contrast (Eq. 5)").above(0);
+  table.add("scale_regularisers", &scale_regularisers,
+            "regularisers times 1 - lambda_sup, as the released code");
+  table
+      .add("confidence_floor", &confidence_floor,
+           "added to the second probability in the confidence (Eq. 8)")
+      .at_least(0);
+  table.add_choice<HardLabels, HardLabels>("hard_labels", &hard_labels,
+                                           {{"ramp", HardLabels::kRamp},
+                                            {"all", HardLabels::kAll},
+                                            {"none", HardLabels::kNone},
+                                            {"half", HardLabels::kHalf}},
+                                           "r(e): which pseudo-labels are hard (Eq. 10)");
+  table.add_choice<std::optional<HardScope>, HardScope>(
+      "hard_scope", &hard_scope, {{"batch", HardScope::kBatch}, {"set", HardScope::kSet}},
+      "hard labels for the most confident of each batch, or of all unlabelled images");
+  table.add("ramp_epochs", &ramp_epochs, "e_ramp (Eq. 10); half the epochs if not given")
+      .at_least(0);
+  table.add("ramp_as_published", &ramp_as_published,
+            "the ramp ends at epoch e_ramp - 1, as in the released code");
+  table.add("prior", &prior, "expected shares as class,share instead of uniform (after Theorem 2)")
+      .value_name("FILE.csv")
+      .incidental();  // its content is what counts
+  head.declare(table);
+  table
+      .add("wide_projection", &wide_projection,
+           "numbers of a further layer of the projection (the paper's 65536); 0: none")
+      .at_least(0);
+}
+
+std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
+  std::vector<std::string> decided = head.resolve(facts);
+  const bool as_paper = preset == ProtoGcdPreset::kPaper;
+  const ObjectiveOptions usual = as_paper ? ObjectiveOptions::paper() : ObjectiveOptions();
+  const auto settle = [](auto& value, auto otherwise) { value = value.value_or(otherwise); };
+  settle(tau_unsup_con, usual.tau_unsup_con);
+  settle(scale_regularisers, usual.scale_regularisers);
+  settle(confidence_floor, usual.confidence_floor);
+  settle(hard_scope, as_paper ? HardScope::kSet : HardScope::kBatch);
+  settle(ramp_as_published, !as_paper);
+  settle(wide_projection, as_paper ? kPaperWideProjection : 0);
+  if (!ramp_epochs) {
+    ramp_epochs = std::max<std::int64_t>(facts.epochs / 2, 1);
+    if (hard_labels == HardLabels::kRamp)
+      decided.push_back(
+          fmt::format("ramp_epochs {}: half of the {} epochs", *ramp_epochs, facts.epochs));
+  }
+  objective.tau_unsup_con = *tau_unsup_con;
+  objective.scale_regularisers = *scale_regularisers;
+  objective.confidence_floor = *confidence_floor;
+  return decided;
+}
+
+void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
+  hard_scope = HardScope::kBatch;
+  if (epochs) ramp_epochs = std::max<std::int64_t>(*epochs / 2, 1);
+}
+
+void ProtoGcdOptions::check_unknown_classes() const {
+  if (!prior.empty())
+    throw UsageError("--prior names new classes: say with --k how many there are");
+}
+
+std::map<std::string, std::string> ProtoGcdOptions::identity() const {
+  return {{"prior", prior.empty() ? "uniform" : sha256_file(prior)}};
+}
+
+std::unique_ptr<Method> ProtoGcdOptions::make(const MethodInput& input) const {
+  ProtoGcdOptions complete = *this;
+  complete.resolve({.epochs = input.epochs});
+  return std::make_unique<ProtoGcd>(complete, input);
+}
+
+std::vector<double> read_prior(const std::filesystem::path& file,
+                               const std::vector<std::string>& classes) {
+  const CsvTable table = CsvTable::read(file);
+  const std::size_t name = table.column("class"), share = table.column("share");
+  std::vector<double> prior(classes.size(), 0);
+  double total = 0;
+  std::size_t named = 0;
+  for (const CsvRow& row : table.rows()) {
+    const auto found = std::ranges::find(classes, row.fields[name]);
+    if (found == classes.end()) {
+      throw DataError(fmt::format("{}: there is no class '{}'", table.where(row), row.fields[name]),
+                      fmt::format("the classes are {}", fmt::join(classes, ", ")));
+    }
+    const auto value = parse_real(row.fields[share]);
+    double& place = prior[static_cast<std::size_t>(found - classes.begin())];
+    if (!value || !(*value > 0) || *value > 1 || place > 0) {
+      throw DataError(fmt::format("{}: '{}' is {}", table.where(row), row.fields[share],
+                                  place > 0 ? "a second share of its class"
+                                            : "no share, expected a number above 0 and up to 1"));
+    }
+    place = *value;
+    total += *value;
+    ++named;
+  }
+  const std::size_t rest = classes.size() - named;
+  constexpr double kRounding = 1e-3;  // shares are often written with few digits
+  if (total > 1 + kRounding || (rest == 0 && total < 1 - kRounding) || (rest > 0 && total >= 1)) {
+    throw DataError(fmt::format("{}: the shares of {} of {} classes add up to {:.4f}", table.name(),
+                                named, classes.size(), total));
+  }
+  for (double& value : prior) {
+    value = value > 0 ? value / std::max(total, rest == 0 ? total : 1.0)
+                      : (1 - total) / static_cast<double>(rest);
+  }
+  return prior;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,53 @@
+#include "protogcd/methods/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/methods/protogcd/protogcd.h"
+
+namespace protogcd {
+
+// One line a method.
+const std::vector<RegisteredMethod>& registered_methods() {
+  static const std::vector<RegisteredMethod> methods = {
+      {"protogcd", "joint prototypes, dual-level pseudo-labels (Ma et al., TPAMI 2025)",
+       protogcd_options},
+  };
+  return methods;
+}
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const RegisteredMethod& method : registered_methods()) names.push_back(method.name);
+  return names;
+}
+
+MethodChoice find_method(std::string_view name) {
+  const auto& all = registered_methods();
+  const auto found = std::ranges::find(all, name, &RegisteredMethod::name);
+  if (found == all.end()) {
+    const auto names = method_names();
+    throw UsageError(
+        fmt::format("{}: there is no method '{}'{}", "--method", name, did_you_mean(name, names)),
+        fmt::format("known methods: {}", join(names, ", ")));
+  }
+  return MethodChoice(found->options());
+}
+
+MethodChoice::MethodChoice() : options_(registered_methods().front().options()) {}
+
+std::vector<std::string> methods_with_option(std::string_view key) {
+  std::vector<std::string> owners;
+  for (const RegisteredMethod& method : registered_methods()) {
+    OptionTable table;
+    const auto options = method.options();
+    options->declare(table);
+    if (table.find(key) != nullptr) owners.push_back(method.name);
+  }
+  return owners;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,229 @@
+#include "protogcd/training/training_loop.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/event_file.h"
+#include "protogcd/core/progress.h"
+#include "protogcd/core/text.h"
+#include "protogcd/engine/device_clock.h"
+#include "protogcd/training/checkpoint.h"
+#include "protogcd/training/set_features.h"
+#include "protogcd/training/step_runner.h"
+
+namespace protogcd {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+constexpr const char* kTotal = "total";
+
+}  // namespace
+
+class TrainingLoop::State {
+ public:
+  State(const RunFolder& folder, TrainingMaterial& material, TrainedBlocks& blocks, Method& method,
+        const LoopOptions& options, std::map<std::string, std::string> identity,
+        const Context& context)
+      : options_(options),
+        context_(context),
+        folder_(folder),
+        material_(material),
+        method_(method),
+        reported_(method.reported()),
+        step_(blocks, method, options.sgd, alone_),
+        runner_(step_, method, material, context.seed, options.schedule),
+        sets_(material, blocks, context),
+        kept_{step_.parameters(), step_.optimiser(), method.state()},
+        checkpoints_(folder.checkpoints(), std::move(identity)) {}
+
+  void run(bool resume, const Evaluate& evaluate);
+  SetFeatures& sets() { return sets_; }
+
+ private:
+  void begin(bool resume);
+  void run_epoch(Progress& progress, const Evaluate& evaluate);
+  void after_step(Progress& progress);
+  void finish_epoch(Progress& progress, const Evaluate& evaluate, nlohmann::json line,
+                    Clock::time_point start);
+  void save_checkpoint();
+  void write_scalars(const nlohmann::json& line);
+  bool is_evaluated(std::int64_t epoch) const {
+    return (epoch + 1) % options_.eval_every == 0 || epoch + 1 == options_.schedule.epochs;
+  }
+
+  const LoopOptions options_;
+  const Context& context_;
+  const RunFolder& folder_;
+  TrainingMaterial& material_;
+  Method& method_;
+  const std::vector<ReportedValue> reported_;
+  SingleProcess alone_;
+  TrainStep step_;
+  StepRunner runner_;
+  MaterialFeatures sets_;
+  CheckpointTensors kept_;
+  CheckpointStore checkpoints_;
+  std::optional<EventFile> events_;
+  TrainingState now_;
+  DeviceClock::Times gpu_times_;  ///< of all epochs of this process
+  Clock::time_point last_checkpoint_ = Clock::now();
+};
+
+/// The state of the run that is resumed, or a fresh one.
+void TrainingLoop::State::begin(bool resume) {
+  if (resume) {
+    if (auto found = checkpoints_.load(kept_, context_.log)) {
+      now_ = std::move(*found);
+      context_.log.info(fmt::format("resuming at epoch {}, step {}", now_.epoch + 1, now_.step));
+    } else {
+      context_.log.info("no checkpoint was written yet: starting from the beginning");
+    }
+    folder_.keep_metrics_before(now_.epoch);
+  }
+  if (now_.epoch_sums.defined()) runner_.sums().copy_(now_.epoch_sums);
+  events_.emplace(folder_.path(), now_.epoch);
+}
+
+void TrainingLoop::State::save_checkpoint() {
+  now_.epoch_sums = runner_.sums().to(at::kCPU);
+  if (!now_.epoch_sums.isfinite().all().item<bool>()) {
+    throw UsageError(
+        fmt::format("training diverged in epoch {}: the loss is not a number", now_.epoch + 1),
+        "try a lower --lr, or higher temperatures; the last checkpoint is from before");
+  }
+  checkpoints_.save(kept_, now_);
+  last_checkpoint_ = Clock::now();
+}
+
+/// `now_` names the next step when this is called.
+void TrainingLoop::State::after_step(Progress& progress) {
+  progress.add();
+  const bool stop = context_.interrupted();
+  if (stop || seconds_since(last_checkpoint_) >= options_.checkpoint_seconds) save_checkpoint();
+  if (stop) {
+    throw InterruptedError(
+        fmt::format("stopped at epoch {} of {}", now_.epoch + 1, options_.schedule.epochs),
+        fmt::format("go on with: --out {} --resume", folder_.path().string()));
+  }
+}
+
+void TrainingLoop::State::run_epoch(Progress& progress, const Evaluate& evaluate) {
+  const auto start = Clock::now();
+  const std::int64_t epoch = now_.epoch, first = now_.step, steps = runner_.steps_per_epoch();
+  nlohmann::json line = {{"epoch", epoch},
+                         {"steps", steps},
+                         {"learning_rate", learning_rate(options_.schedule, epoch)}};
+  const std::vector<double> numbers = runner_.start_epoch(epoch, first, sets_);
+  auto number = numbers.begin();
+  for (const ReportedValue& value : reported_)
+    if (value.kind == ReportedKind::kSchedule) line[value.name] = *number++;
+  for (std::int64_t step = first; step < steps; ++step) {
+    runner_.run();
+    now_.step = step + 1;
+    if (step + 1 < steps) after_step(progress);
+  }
+  finish_epoch(progress, evaluate, std::move(line), start);
+}
+
+void TrainingLoop::State::finish_epoch(Progress& progress, const Evaluate& evaluate,
+                                       nlohmann::json line, Clock::time_point start) {
+  const std::int64_t epoch = now_.epoch;
+  const DeviceClock::Times times = runner_.take_times();
+  gpu_times_.waited += times.waited;
+  gpu_times_.all += times.all;
+  if (!runner_.sums().isfinite().all().item<bool>())
+    save_checkpoint();  // says that training diverged
+  const auto steps = static_cast<double>(std::max<std::int64_t>(runner_.steps_per_epoch(), 1));
+  const at::Tensor means = (runner_.sums() / steps).to(at::kCPU);
+  const double* mean = means.const_data_ptr<double>();
+  const double loss = *mean;
+  line["train"][kTotal] = *mean++;
+  for (const ReportedValue& value : reported_)
+    if (value.kind != ReportedKind::kSchedule) line["train"][value.name] = *mean++;
+  if (is_evaluated(epoch)) {
+    const std::string words = evaluate(line);
+    progress.say(fmt::format("epoch {}/{}: loss {:.4f}, {}", epoch + 1, options_.schedule.epochs,
+                             loss, words));
+  }
+  line["seconds"] = seconds_since(start);
+  folder_.add_metrics(line);
+  write_scalars(line);
+  runner_.sums().zero_();
+  now_ = {.epoch = epoch + 1, .step = 0, .epoch_sums = {}};
+  after_step(progress);
+}
+
+void TrainingLoop::State::write_scalars(const nlohmann::json& line) {
+  std::vector<Scalar> scalars = {{"schedule/learning_rate", line.at("learning_rate")},
+                                 {fmt::format("loss/{}", kTotal), line.at("train").at(kTotal)}};
+  for (const ReportedValue& value : reported_) {
+    if (value.kind == ReportedKind::kSchedule) {
+      scalars.push_back({"schedule/" + value.name, line.at(value.name)});
+    } else {
+      const char* folder = value.kind == ReportedKind::kLoss ? "loss/" : "train/";
+      scalars.push_back({folder + value.name, line.at("train").at(value.name)});
+    }
+  }
+  for (const char* set : {"unlabelled", "test"}) {
+    if (!line.contains(set) || !line.at(set).is_object()) continue;
+    for (const char* name :
+         {"all", "old", "new", "nmi", "ari", "p_old", "p_new", "r_old", "r_new"}) {
+      const auto value = line.at(set).at(name).get<double>();
+      if (!std::isnan(value)) scalars.push_back({fmt::format("{}/{}", set, name), value});
+    }
+  }
+  events_->write(line.at("epoch"), scalars);
+}
+
+void TrainingLoop::State::run(bool resume, const Evaluate& evaluate) {
+  begin(resume);
+  const std::int64_t epochs = options_.schedule.epochs, steps = runner_.steps_per_epoch();
+  context_.log.info(fmt::format("{} epochs of {} steps of {} images on {}, {} in memory", epochs,
+                                steps, runner_.images_per_step(),
+                                material_.placement().device.is_cuda() ? "the GPU" : "the CPU",
+                                human_bytes(material_.set().cache().bytes())));
+  if (now_.epoch < epochs) material_.prepare_bank(now_.epoch);
+  {
+    const std::int64_t done = now_.epoch * steps + now_.step;
+    Progress progress("train",
+                      static_cast<std::uint64_t>(std::max<std::int64_t>(epochs * steps - done, 0)),
+                      "steps", context_.progress());
+    while (now_.epoch < epochs) run_epoch(progress, evaluate);
+  }
+  save_checkpoint();
+  if (gpu_times_.all > 0) {
+    context_.log.info(fmt::format("the GPU waited for {:.1f}% of the {} that steps took",
+                                  100 * gpu_times_.waited / gpu_times_.all,
+                                  human_seconds(gpu_times_.all)));
+  }
+}
+
+TrainingLoop::TrainingLoop(const RunFolder& folder, TrainingMaterial& material,
+                           TrainedBlocks& blocks, Method& method, const LoopOptions& options,
+                           std::map<std::string, std::string> identity, const Context& context)
+    : state_(std::make_unique<State>(folder, material, blocks, method, options, std::move(identity),
+                                     context)) {}
+
+TrainingLoop::~TrainingLoop() = default;
+
+void TrainingLoop::run(bool resume, const Evaluate& evaluate) {
+  state_->run(resume, evaluate);
+}
+
+SetFeatures& TrainingLoop::sets() {
+  return state_->sets();
+}
+
+}  // namespace protogcd
