@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "protogcd/cluster/assignment.h"
+#include "protogcd/cluster/nearest_centroids.h"
 #include "protogcd/core/error.h"
 
 namespace protogcd {
@@ -53,7 +53,7 @@ class EagerRounds {
 // inertia of given clusters for any stride below 2. Plain rounds follow and decide the end.
 Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tensor& fixed,
                      const KMeansOptions& options) {
-  const auto assignment = make_assignment(points, centroids.size(0), fixed);
+  const auto nearest = make_nearest_centroids(points, centroids.size(0), fixed);
   const double tolerance = options.tolerance * points.mean_variance();
   EagerRounds eager_rounds(points);
   std::int64_t iterations = 0;
@@ -61,21 +61,21 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
   while (!settled && iterations < options.max_iterations) {
     check_interrupt(options.interrupt);
     const std::int64_t changed =
-        eager ? assignment->assign_eagerly(centroids) : assignment->assign(centroids);
-    const std::int64_t moved = assignment->fill_empty(centroids);
-    at::Tensor next = assignment->means(centroids);
+        eager ? nearest->assign_eagerly(centroids) : nearest->assign(centroids);
+    const std::int64_t moved = nearest->fill_empty(centroids);
+    at::Tensor next = nearest->means(centroids);
     settled = !eager && changed + moved == 0;
     const double shift = (next - centroids).square().sum(at::kDouble).item<double>();
     ++iterations;
     const bool rests = !eager && shift <= tolerance;
     const bool strides = eager;  // not after the first round, whose centroids may be single rows
     eager = !rests && iterations + 1 < options.max_iterations &&
-            eager_rounds.go_on(next, assignment->counts());
+            eager_rounds.go_on(next, nearest->counts());
     centroids = eager && strides ? centroids + kStride * (next - centroids) : next;
     if (rests) break;
   }
-  if (!settled) assignment->assign(centroids);  // labels are those of the last centroids
-  const at::Tensor labels = assignment->labels();
+  if (!settled) nearest->assign(centroids);  // labels are those of the last centroids
+  const at::Tensor labels = nearest->labels();
   return {.labels = labels,
           .centroids = centroids + points.mean(),
           .inertia = own_distances(points, centroids, labels).sum().item<double>(),

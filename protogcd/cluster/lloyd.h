@@ -9,7 +9,7 @@
 
 namespace protogcd {
 
-/// `centroids` [K, D] as Points has its rows, mean removed; `fixed` as in assignment.h.
+/// `centroids` [K, D] as Points has its rows, mean removed; `fixed` as in nearest_centroids.h.
 Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tensor& fixed,
                      const KMeansOptions& options);
 

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-#include "protogcd/cluster/assignment.h"
+#include "protogcd/cluster/nearest_centroids.h"
 #include "protogcd/cluster/seeding.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "tests/support/error_message.h"
@@ -65,15 +65,15 @@ TEST(KMeans, MoreStartsAreNeverWorse) {
   EXPECT_LT(many, one);
 }
 
-// Bounds, bfloat16 and changed sums may save work, but not change a result.
+// Bounds, int8 and changed sums may save work, but not change a result.
 TEST(KMeans, FastAssignmentTakesTheStepsOfThePlainOne) {
   for (const auto& [rows, width, k] :
        {std::array<std::int64_t, 3>{1000, 48, 30}, {700, 7, 5}, {501, 129, 70}, {64, 1, 3}}) {
     const at::Tensor features = blobs(rows, width, k, 0.3);
     const Points points(features), exact(features.to(at::kDouble));
     at::Tensor centroids = points.rows().narrow(0, 0, k).contiguous();
-    const auto fast = make_cpu_assignment(points, k, {});
-    const auto plain = make_tensor_assignment(exact, k, {});
+    const auto fast = make_cpu_nearest_centroids(points, k, {});
+    const auto plain = make_tensor_nearest_centroids(exact, k, {});
     for (int step = 0; step < 12; ++step) {
       const auto changed = fast->assign(centroids);
       EXPECT_EQ(changed, plain->assign(centroids.to(at::kDouble)));
@@ -105,8 +105,8 @@ TEST(KMeans, EagerAssignmentLeavesARowOutOfItsOwnMean) {
   at::Tensor fixed = at::full({kRows}, -1, at::kLong);
   for (std::int64_t i = 0; i < 40; ++i) fixed[i] = i % kClusters;
   for (const at::Tensor& held : {at::Tensor(), fixed}) {
-    const auto fast = make_cpu_assignment(points, kClusters, held);
-    const auto plain = make_tensor_assignment(exact, kClusters, held);
+    const auto fast = make_cpu_nearest_centroids(points, kClusters, held);
+    const auto plain = make_tensor_nearest_centroids(exact, kClusters, held);
     fast->assign(start);
     plain->assign(start.to(at::kDouble));
     const at::Tensor centroids = features.narrow(0, kRows / 3, kClusters).contiguous();
@@ -138,11 +138,11 @@ TEST(KMeans, ARowAloneInItsClusterIsJudgedPlainly) {
   centroids[1][1] = 140;  // and this one's is twice as large when squared
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const Points points(features.to(type));
-    const auto assignment = make_assignment(points, 2, {});
-    assignment->assign(start.to(type));
-    ASSERT_EQ(assignment->counts(), (std::vector<std::int64_t>{1, 2}));
-    assignment->assign_eagerly(centroids.to(type));
-    EXPECT_EQ(assignment->labels()[0].item<int>(), 0);
+    const auto nearest = make_nearest_centroids(points, 2, {});
+    nearest->assign(start.to(type));
+    ASSERT_EQ(nearest->counts(), (std::vector<std::int64_t>{1, 2}));
+    nearest->assign_eagerly(centroids.to(type));
+    EXPECT_EQ(nearest->labels()[0].item<int>(), 0);
   }
 }
 
@@ -150,39 +150,39 @@ TEST(KMeans, ARowAloneInItsClusterIsJudgedPlainly) {
 TEST(KMeans, MeansAreNearInEagerRoundsAndExactAfterThem) {
   constexpr std::int64_t kClusters = 30;
   const Points points(blobs(1000, 48, kClusters, 0.3));
-  const auto assignment = make_cpu_assignment(points, kClusters, {});
+  const auto nearest = make_cpu_nearest_centroids(points, kClusters, {});
   const auto error = [&](const at::Tensor& means) {
-    const at::Tensor sizes = at::bincount(assignment->labels(), {}, kClusters);
+    const at::Tensor sizes = at::bincount(nearest->labels(), {}, kClusters);
     const at::Tensor exact = at::zeros({kClusters, 48}, at::kDouble)
-                                 .index_add_(0, assignment->labels(), points.rows().to(at::kDouble))
+                                 .index_add_(0, nearest->labels(), points.rows().to(at::kDouble))
                                  .div_(sizes.unsqueeze(1));
     return (means - exact).abs().max().item<double>();
   };
   at::Tensor centroids = points.rows().narrow(0, 0, kClusters).contiguous();
-  assignment->assign(centroids);
-  centroids = assignment->means(centroids);
+  nearest->assign(centroids);
+  centroids = nearest->means(centroids);
   EXPECT_LT(error(centroids), 1e-6);
-  assignment->assign_eagerly(centroids);
-  centroids = assignment->means(centroids);
+  nearest->assign_eagerly(centroids);
+  centroids = nearest->means(centroids);
   EXPECT_LT(error(centroids), 0.02);
   for (int round = 0; round < 2; ++round) {
-    assignment->assign(centroids);
-    centroids = assignment->means(centroids);
+    nearest->assign(centroids);
+    centroids = nearest->means(centroids);
     EXPECT_LT(error(centroids), 1e-6);
   }
 }
 
 /// Lloyd's algorithm without eager rounds, until nothing changes.
 Clustering plain_lloyd(const Points& points, at::Tensor centroids) {
-  const auto assignment = make_tensor_assignment(points, centroids.size(0), {});
+  const auto nearest = make_tensor_nearest_centroids(points, centroids.size(0), {});
   std::int64_t iterations = 0;
-  while (assignment->assign(centroids) > 0) {
-    centroids = assignment->means(centroids);
+  while (nearest->assign(centroids) > 0) {
+    centroids = nearest->means(centroids);
     ++iterations;
   }
-  return {.labels = assignment->labels(),
+  return {.labels = nearest->labels(),
           .centroids = centroids,
-          .inertia = own_distances(points, centroids, assignment->labels()).sum().item<double>(),
+          .inertia = own_distances(points, centroids, nearest->labels()).sum().item<double>(),
           .iterations = iterations};
 }
 

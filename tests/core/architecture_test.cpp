@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -83,6 +84,27 @@ TEST(Architecture, TorchStaysOutOfTheTorchFreeAreas) {
     EXPECT_FALSE(kTorchFree.contains(include.area) && std::regex_search(include.target, torch))
         << include.file << ":" << include.line << " includes " << include.target;
   }
+}
+
+// Two types of one name in one namespace break the program silently, as soon as something links
+// both.
+TEST(Architecture, EveryTypeOfAHeaderHasANameOfItsOwn) {
+  const std::filesystem::path root = std::filesystem::path(testing::source_folder()) / "protogcd";
+  const std::regex opening(R"(^namespace ([\w:]+) \{)");
+  const std::regex type(R"(^(?:struct|class|enum class) (\w+)\b[^;]*\{)");
+  std::map<std::string, std::filesystem::path> homes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.path().extension() != ".h") continue;
+    std::istringstream text(read_text_file(entry.path()));
+    std::string line, scope;
+    for (std::smatch match; std::getline(text, line);) {
+      if (std::regex_search(line, match, opening)) scope = match[1];
+      if (!std::regex_search(line, match, type)) continue;
+      const auto [home, is_new] = homes.emplace(scope + "::" + match[1].str(), entry.path());
+      EXPECT_TRUE(is_new) << home->first << " is in " << home->second << " and " << entry.path();
+    }
+  }
+  EXPECT_GT(homes.size(), 100u);
 }
 
 // libtorch brings another fmt, and json.hpp costs seconds per file: neither may reach a user of our

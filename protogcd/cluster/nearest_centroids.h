@@ -13,9 +13,9 @@
 
 namespace protogcd {
 
-class Assignment {
+class NearestCentroids {
  public:
-  virtual ~Assignment() = default;
+  virtual ~NearestCentroids() = default;
 
   /// Gives every free row to the nearest of the centroids [K, D] (mean removed; the lowest number
   /// of equals); how many rows changed their cluster.
@@ -36,7 +36,7 @@ class Assignment {
 
  protected:
   /// `fixed` [N] int64: clusters of rows that never change, -1 for free rows; undefined: all free.
-  Assignment(const Points& points, std::int64_t k, const at::Tensor& fixed)
+  NearestCentroids(const Points& points, std::int64_t k, const at::Tensor& fixed)
       : points_(points), k_(k), fixed_(fixed) {}
 
   virtual void move(std::int64_t row, std::int64_t from, std::int64_t to) = 0;
@@ -47,13 +47,14 @@ class Assignment {
 };
 
 /// Plain: the reference for the other, and the way on a GPU and in float64.
-std::unique_ptr<Assignment> make_tensor_assignment(const Points& points, std::int64_t k,
-                                                   const at::Tensor& fixed);
+std::unique_ptr<NearestCentroids> make_tensor_nearest_centroids(const Points& points,
+                                                                std::int64_t k,
+                                                                const at::Tensor& fixed);
 /// float32 on the CPU.
-std::unique_ptr<Assignment> make_cpu_assignment(const Points& points, std::int64_t k,
-                                                const at::Tensor& fixed);
+std::unique_ptr<NearestCentroids> make_cpu_nearest_centroids(const Points& points, std::int64_t k,
+                                                             const at::Tensor& fixed);
 /// The faster of those that fit.
-std::unique_ptr<Assignment> make_assignment(const Points& points, std::int64_t k,
-                                            const at::Tensor& fixed);
+std::unique_ptr<NearestCentroids> make_nearest_centroids(const Points& points, std::int64_t k,
+                                                         const at::Tensor& fixed);
 
 }  // namespace protogcd

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <limits>
 
-#include "protogcd/cluster/assignment.h"
+#include "protogcd/cluster/nearest_centroids.h"
 #include "protogcd/cluster/row_loops.h"
 
 namespace protogcd {
@@ -39,10 +39,10 @@ struct Round {
   std::optional<Int8Columns> columns;
 };
 
-class CpuAssignment : public Assignment {
+class CpuNearestCentroids : public NearestCentroids {
  public:
-  CpuAssignment(const Points& points, std::int64_t k, const at::Tensor& fixed)
-      : Assignment(points, k, fixed),
+  CpuNearestCentroids(const Points& points, std::int64_t k, const at::Tensor& fixed)
+      : NearestCentroids(points, k, fixed),
         labels_(static_cast<std::size_t>(points.size()), -1),
         gaps_(static_cast<std::size_t>(points.size()), kNever),
         sums_(at::zeros({k, points.width()}, at::kDouble)),
@@ -86,7 +86,7 @@ class CpuAssignment : public Assignment {
   at::Tensor previous_;  ///< centroids of the last round
 };
 
-void CpuAssignment::take_fixed() {
+void CpuNearestCentroids::take_fixed() {
   const std::int64_t* clusters = fixed_.const_data_ptr<std::int64_t>();
   std::vector<Change> changes;
   for (std::int64_t i = 0; i < points_.size(); ++i) {
@@ -99,7 +99,7 @@ void CpuAssignment::take_fixed() {
 }
 
 /// Centroids have moved: a row's own may have gone farther away, another may have come nearer.
-void CpuAssignment::shrink_gaps(const at::Tensor& centroids) {
+void CpuNearestCentroids::shrink_gaps(const at::Tensor& centroids) {
   const at::Tensor distances = (centroids - previous_).square().sum(1, false, at::kDouble).sqrt();
   std::vector<float> moves(distances.const_data_ptr<double>(),
                            distances.const_data_ptr<double>() + k_);
@@ -114,13 +114,13 @@ void CpuAssignment::shrink_gaps(const at::Tensor& centroids) {
   }
 }
 
-std::int64_t CpuAssignment::assign_eagerly(const at::Tensor& centroids) {
+std::int64_t CpuNearestCentroids::assign_eagerly(const at::Tensor& centroids) {
   for (float& gap : gaps_)
     if (gap < std::numeric_limits<float>::infinity()) gap = kNever;
   return look_at_all(centroids, true);
 }
 
-std::int64_t CpuAssignment::look_at_all(const at::Tensor& centroids, bool eager) {
+std::int64_t CpuNearestCentroids::look_at_all(const at::Tensor& centroids, bool eager) {
   previous_ = centroids;
   const at::Tensor squares = centroids.square().sum(1), bias = squares.mul(-0.5),
                    norms = squares.sqrt();
@@ -147,8 +147,8 @@ std::int64_t CpuAssignment::look_at_all(const at::Tensor& centroids, bool eager)
   return std::ssize(all);
 }
 
-void CpuAssignment::look_at(std::int64_t begin, std::int64_t end, const Round& round,
-                            std::vector<Change>& changes) {
+void CpuNearestCentroids::look_at(std::int64_t begin, std::int64_t end, const Round& round,
+                                  std::vector<Change>& changes) {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = begin; i < end; ++i)
     if (gaps_[static_cast<std::size_t>(i)] <= 0) rows.push_back(i);
@@ -183,7 +183,7 @@ void CpuAssignment::look_at(std::int64_t begin, std::int64_t end, const Round& r
 }
 
 /// The nearest centroid by its scores [K], which are lost; sets the row's gap.
-std::int32_t CpuAssignment::judge(std::int64_t row, float* scores, const Round& round) {
+std::int32_t CpuNearestCentroids::judge(std::int64_t row, float* scores, const Round& round) {
   const float square = points_.squared_norms().const_data_ptr<float>()[row];
   const float norm = std::sqrt(square), error = kFloat32Error * norm * round.largest_norm;
   const float lost = round.columns ? points_.rounded()->residual(row) : 0.0F;
@@ -223,7 +223,7 @@ std::int32_t CpuAssignment::judge(std::int64_t row, float* scores, const Round& 
   return static_cast<std::int32_t>(best);
 }
 
-std::int32_t CpuAssignment::judge_eagerly(std::int64_t row, float* scores) const {
+std::int32_t CpuNearestCentroids::judge_eagerly(std::int64_t row, float* scores) const {
   const auto own = static_cast<std::size_t>(labels_[static_cast<std::size_t>(row)]);
   const float square = points_.squared_norms().const_data_ptr<float>()[row];
   const float distance = std::max(0.0F, square - 2 * scores[own]);
@@ -231,7 +231,7 @@ std::int32_t CpuAssignment::judge_eagerly(std::int64_t row, float* scores) const
   return static_cast<std::int32_t>(argmax(scores, k_));
 }
 
-void CpuAssignment::apply(const std::vector<Change>& changes, bool rough) {
+void CpuNearestCentroids::apply(const std::vector<Change>& changes, bool rough) {
   for (const Change& change : changes) {
     ++counts_[static_cast<std::size_t>(change.to)];
     if (change.from >= 0) --counts_[static_cast<std::size_t>(change.from)];
@@ -249,7 +249,7 @@ void CpuAssignment::apply(const std::vector<Change>& changes, bool rough) {
 }
 
 /// Each thread adds some columns of all rows: the sums do not depend on the number of threads.
-void CpuAssignment::add(const std::vector<Change>& changes) {
+void CpuNearestCentroids::add(const std::vector<Change>& changes) {
   double* sums = sums_.data_ptr<double>();
   const std::int64_t width = points_.width();
   at::parallel_for(0, width, 64, [&](std::int64_t begin, std::int64_t end) {
@@ -265,7 +265,7 @@ void CpuAssignment::add(const std::vector<Change>& changes) {
 }
 
 /// Sums of the rounded rows: a quarter of the memory to read, and errors that cancel out.
-at::Tensor CpuAssignment::rough_sums() const {
+at::Tensor CpuNearestCentroids::rough_sums() const {
   at::Tensor sums = at::zeros({k_, points_.width()}, at::kFloat);
   float* sum = sums.data_ptr<float>();
   const std::int64_t width = points_.width();
@@ -277,13 +277,13 @@ at::Tensor CpuAssignment::rough_sums() const {
   return sums;
 }
 
-void CpuAssignment::move(std::int64_t row, std::int64_t from, std::int64_t to) {
+void CpuNearestCentroids::move(std::int64_t row, std::int64_t from, std::int64_t to) {
   labels_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(to);
   gaps_[static_cast<std::size_t>(row)] = kNever;
   apply({{row, static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)}}, rough_);
 }
 
-at::Tensor CpuAssignment::means(const at::Tensor& centroids) const {
+at::Tensor CpuNearestCentroids::means(const at::Tensor& centroids) const {
   const at::Tensor sizes = at::tensor(at::ArrayRef<std::int64_t>(counts_)).unsqueeze(1);
   const at::Tensor sums = rough_ ? rough_sums() : sums_;
   return at::where(sizes > 0, sums / sizes.clamp_min(1), centroids.to(sums.scalar_type()))
@@ -292,9 +292,9 @@ at::Tensor CpuAssignment::means(const at::Tensor& centroids) const {
 
 }  // namespace
 
-std::unique_ptr<Assignment> make_cpu_assignment(const Points& points, std::int64_t k,
-                                                const at::Tensor& fixed) {
-  return std::make_unique<CpuAssignment>(points, k, fixed);
+std::unique_ptr<NearestCentroids> make_cpu_nearest_centroids(const Points& points, std::int64_t k,
+                                                             const at::Tensor& fixed) {
+  return std::make_unique<CpuNearestCentroids>(points, k, fixed);
 }
 
 }  // namespace protogcd

@@ -1,4 +1,4 @@
-#include "protogcd/cluster/assignment.h"
+#include "protogcd/cluster/nearest_centroids.h"
 
 #include <ATen/ATen.h>
 
@@ -6,7 +6,7 @@
 
 namespace protogcd {
 
-std::int64_t Assignment::fill_empty(const at::Tensor& centroids) {
+std::int64_t NearestCentroids::fill_empty(const at::Tensor& centroids) {
   std::vector<std::int64_t> sizes = counts();
   if (std::ranges::find(sizes, 0) == sizes.end()) return 0;
   const at::Tensor own = labels();
@@ -33,10 +33,11 @@ std::int64_t Assignment::fill_empty(const at::Tensor& centroids) {
   return moved;
 }
 
-std::unique_ptr<Assignment> make_assignment(const Points& points, std::int64_t k,
-                                            const at::Tensor& fixed) {
+std::unique_ptr<NearestCentroids> make_nearest_centroids(const Points& points, std::int64_t k,
+                                                         const at::Tensor& fixed) {
   const bool fits = points.rows().is_cpu() && points.rows().scalar_type() == at::kFloat;
-  return fits ? make_cpu_assignment(points, k, fixed) : make_tensor_assignment(points, k, fixed);
+  return fits ? make_cpu_nearest_centroids(points, k, fixed)
+              : make_tensor_nearest_centroids(points, k, fixed);
 }
 
 }  // namespace protogcd

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "protogcd/cluster/assignment.h"
+#include "protogcd/cluster/nearest_centroids.h"
 
 namespace protogcd {
 namespace {
@@ -12,10 +12,10 @@ std::int64_t block_of(const Points& points) {
   return points.rows().is_cpu() ? 2048 : 65536;
 }
 
-class TensorAssignment : public Assignment {
+class TensorNearestCentroids : public NearestCentroids {
  public:
-  TensorAssignment(const Points& points, std::int64_t k, const at::Tensor& fixed)
-      : Assignment(points, k, fixed),
+  TensorNearestCentroids(const Points& points, std::int64_t k, const at::Tensor& fixed)
+      : NearestCentroids(points, k, fixed),
         labels_(at::full({points.size()}, -1, points.rows().options().dtype(at::kLong))) {}
 
   std::int64_t assign(const at::Tensor& centroids) override {
@@ -87,9 +87,10 @@ class TensorAssignment : public Assignment {
 
 }  // namespace
 
-std::unique_ptr<Assignment> make_tensor_assignment(const Points& points, std::int64_t k,
-                                                   const at::Tensor& fixed) {
-  return std::make_unique<TensorAssignment>(points, k, fixed);
+std::unique_ptr<NearestCentroids> make_tensor_nearest_centroids(const Points& points,
+                                                                std::int64_t k,
+                                                                const at::Tensor& fixed) {
+  return std::make_unique<TensorNearestCentroids>(points, k, fixed);
 }
 
 }  // namespace protogcd
