@@ -30,7 +30,6 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
-bool is_valid_utf8(std::string_view text);
 
 /// Control characters, which names of files may hold, written as \x0A: a message stays one line and
 /// cannot steer a terminal.

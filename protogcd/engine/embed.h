@@ -13,11 +13,6 @@
 
 namespace protogcd {
 
-/// Images at once where nothing else is asked for.
-constexpr std::int64_t default_embed_batch(bool is_cuda) {
-  return is_cuda ? 256 : 16;
-}
-
 struct EmbedOptions {
   std::filesystem::path out;          ///< NAME.npy; NAME.csv (paths) and skipped.csv go beside it
   bool tokens = false;                ///< also NAME-tokens.npy

@@ -46,16 +46,6 @@ void copy_window(const Image& image, const ImageBox& box, bool flip,
   }
 }
 
-Image flip_horizontally(const Image& image) {
-  Image flipped(image.width, image.height);
-  for (int y = 0; y < image.height; ++y) {
-    for (int x = 0; x < image.width; ++x) {
-      std::memcpy(flipped.at(x, y), image.at(image.width - 1 - x, y), 3);
-    }
-  }
-  return flipped;
-}
-
 Normalizer::Normalizer(const Normalization& normalization) {
   for (std::size_t channel = 0; channel < 3; ++channel) {
     for (int value = 0; value < 256; ++value) {

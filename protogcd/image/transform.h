@@ -10,7 +10,6 @@ namespace protogcd {
 
 /// A copy of the window; throws DataError where it leaves the image.
 Image crop_image(const Image& image, const ImageBox& box);
-Image flip_horizontally(const Image& image);
 
 /// Per channel (value / 255 - mean) / standard deviation, as torchvision's ToTensor and Normalize.
 /// The defaults are ImageNet's, which every backbone here was trained with.

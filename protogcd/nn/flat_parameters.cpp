@@ -13,7 +13,6 @@ FlatParameters::FlatParameters(const std::map<std::string, at::Tensor>& paramete
       places_[name] = {count, tensor.numel()};
       count += tensor.numel();
     }
-    if (matrices) matrix_count_ = count;
   }
   values_ = at::empty({count}, named_.begin()->second.options().requires_grad(false));
   const auto values = views_of(values_);

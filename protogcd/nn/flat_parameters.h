@@ -16,9 +16,8 @@ class FlatParameters {
   /// with their values, and now need gradients; whoever holds one sees every update.
   explicit FlatParameters(const std::map<std::string, at::Tensor>& parameters);
 
-  const at::Tensor& values() const { return values_; }  ///< [P]: matrices, then the rest
-  /// Values of tensors with two or more dimensions: those come first, and are decayed.
-  std::int64_t matrix_count() const { return matrix_count_; }
+  /// [P]: tensors of two or more dimensions, then the rest.
+  const at::Tensor& values() const { return values_; }
   const std::map<std::string, at::Tensor>& named() const { return named_; }
   /// A buffer of the same layout, tensor by tensor: for the optimiser's state.
   std::map<std::string, at::Tensor> views_of(const at::Tensor& buffer) const;
@@ -38,7 +37,6 @@ class FlatParameters {
   std::map<std::string, at::Tensor> named_;
   std::map<std::string, Place> places_;
   at::Tensor values_, gradient_;  ///< the latter once it is needed
-  std::int64_t matrix_count_ = 0;
 };
 
 }  // namespace protogcd

@@ -41,17 +41,6 @@ TEST(Text, SplitKeepsEmptyPartsAndTrimDropsBlanks) {
   EXPECT_EQ(trim(" \n"), "");
 }
 
-TEST(Text, TellsValidUtf8FromBrokenBytes) {
-  for (const char* good :
-       {"", "plain", "r\xC3\xA9sum\xC3\xA9", "\xE7\x8C\xAB", "\xF0\x9F\x90\xB1"}) {
-    EXPECT_TRUE(is_valid_utf8(good)) << good;
-  }
-  for (const char* bad :
-       {"\x80", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xE7\x8C", "a\xFF"}) {
-    EXPECT_FALSE(is_valid_utf8(bad)) << bad;
-  }
-}
-
 TEST(Text, SizesAndDurationsReadWell) {
   EXPECT_EQ(human_bytes(1023), "1023 B");
   EXPECT_EQ(human_bytes(1536), "1.5 KiB");

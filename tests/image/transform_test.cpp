@@ -11,10 +11,18 @@ namespace {
 using namespace protogcd::testing;
 using ::testing::ElementsAre;
 
-TEST(Transform, FlipMirrorsColumnsAndKeepsChannels) {
-  Image image(3, 1);
-  image.pixels = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  EXPECT_THAT(flip_horizontally(image).pixels, ElementsAre(7, 8, 9, 4, 5, 6, 1, 2, 3));
+TEST(Transform, AMirroredWindowHasItsColumnsTurnedAndItsChannelsKept) {
+  Image image(3, 2);
+  for (int i = 0; i < 18; ++i) image.pixels[i] = static_cast<std::uint8_t>(i);
+  std::vector<std::uint8_t> all(9), part(6);
+  copy_window(image, {0, 1, 3, 1}, true, all);
+  EXPECT_THAT(all, ElementsAre(15, 16, 17, 12, 13, 14, 9, 10, 11));
+  copy_window(image, {0, 1, 2, 1}, true, part);
+  EXPECT_THAT(part, ElementsAre(12, 13, 14, 9, 10, 11));
+  copy_window(image, {0, 1, 2, 1}, false, part);
+  EXPECT_THAT(part, ElementsAre(9, 10, 11, 12, 13, 14));
+  EXPECT_THROW(copy_window(image, {0, 1, 3, 1}, true, part), DataError);
+  EXPECT_THROW(copy_window(image, {2, 1, 2, 1}, true, part), DataError);
 }
 
 TEST(Transform, CropTakesTheWindowAndNothingElse) {
@@ -38,10 +46,11 @@ TEST(Transform, NormalisesToPlanesWithImageNetsNumbers) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(output[i], expected[i], 1e-6) << i;
 }
 
-TEST(Transform, NormalisingAMirroredWindowEqualsCroppingAndFlippingFirst) {
+TEST(Transform, NormalisingAMirroredWindowEqualsCopyingItFirst) {
   const Image image = random_image(9, 7, 1);
   const ImageBox box{2, 1, 5, 4};
-  const Image view = flip_horizontally(crop_image(image, box));
+  Image view(box.width, box.height);
+  copy_window(image, box, true, view.pixels);
   std::vector<float> fused(60), plain(60);
   const Normalizer normalizer;
   normalizer.apply(image, box, true, fused);
