@@ -15,29 +15,6 @@
 namespace protogcd {
 namespace {
 
-constexpr std::array<BenchmarkInfo, 7> kBenchmarks = {{
-    {"cifar10", "CIFAR-10",
-     "cifar-10-batches-py/{data_batch_1..5,test_batch} or "
-     "cifar-10-batches-bin/{data_batch_1..5,test_batch}.bin",
-     5, 10, 12500, 37500, 10000},
-    {"cifar100", "CIFAR-100", "cifar-100-python/{train,test} or cifar-100-binary/{train,test}.bin",
-     80, 100, 20000, 30000, 10000},
-    {"imagenet100", "ImageNet-100",
-     "train/<wnid>/*.JPEG of all 1,000 classes (or of the 100), val/<wnid>/", 50, 100, 31860, 95255,
-     5000},
-    {"cub", "CUB-200-2011",
-     "CUB_200_2011/{images.txt,image_class_labels.txt,train_test_split.txt,images/}", 100, 200,
-     1498, 4496, 5794},
-    {"scars", "Stanford Cars",
-     "devkit/{cars_train_annos.mat,cars_test_annos_withlabels.mat}, cars_train/, cars_test/", 98,
-     196, 2000, 6144, 8041},
-    {"aircraft", "FGVC-Aircraft 2013b",
-     "data/{images_variant_trainval.txt,images_variant_test.txt,images/}", 50, 100, 1666, 5001,
-     3333},
-    {"herbarium19", "Herbarium 19", "small-train/<category>/, small-validation/<category>/", 341,
-     683, 8869, 25356, 2679},
-}};
-
 void add_records(SourceTable& sources, const RecordFiles& files,
                  std::vector<RawBenchmark::Item>& items) {
   for (const auto& file : files) {
@@ -48,13 +25,13 @@ void add_records(SourceTable& sources, const RecordFiles& files,
   }
 }
 
-RawBenchmark read_cifar(const std::filesystem::path& root, CifarKind kind) {
+RawBenchmark read_cifar(const std::filesystem::path& root, CifarKind kind,
+                        std::size_t old_classes) {
   const CifarFiles files = open_cifar(root, kind);
   RawBenchmark raw;
   add_records(raw.sources, files.train, raw.train);
   add_records(raw.sources, files.test, raw.test);
   raw.class_names = files.class_names;
-  const std::size_t old_classes = kind == CifarKind::kCifar10 ? 5 : 80;
   raw.old_ids.resize(old_classes);
   std::iota(raw.old_ids.begin(), raw.old_ids.end(), 0);
   raw.new_ids.resize(raw.class_names.size() - old_classes);
@@ -63,15 +40,36 @@ RawBenchmark read_cifar(const std::filesystem::path& root, CifarKind kind) {
   return raw;
 }
 
-RawBenchmark read_raw(std::string_view name, const std::filesystem::path& root) {
-  if (name == "cifar10") return read_cifar(root, CifarKind::kCifar10);
-  if (name == "cifar100") return read_cifar(root, CifarKind::kCifar100);
-  if (name == "imagenet100") return read_imagenet100(root);
-  if (name == "cub") return read_cub(root);
-  if (name == "scars") return read_scars(root);
-  if (name == "aircraft") return read_aircraft(root);
-  return read_herbarium19(root);
+RawBenchmark read_cifar10(const std::filesystem::path& root) {
+  return read_cifar(root, CifarKind::kCifar10, 5);
 }
+
+RawBenchmark read_cifar100(const std::filesystem::path& root) {
+  return read_cifar(root, CifarKind::kCifar100, 80);
+}
+
+constexpr std::array<BenchmarkInfo, 7> kBenchmarks = {{
+    {"cifar10", "CIFAR-10",
+     "cifar-10-batches-py/{data_batch_1..5,test_batch} or "
+     "cifar-10-batches-bin/{data_batch_1..5,test_batch}.bin",
+     5, 10, 12500, 37500, 10000, read_cifar10},
+    {"cifar100", "CIFAR-100", "cifar-100-python/{train,test} or cifar-100-binary/{train,test}.bin",
+     80, 100, 20000, 30000, 10000, read_cifar100},
+    {"imagenet100", "ImageNet-100",
+     "train/<wnid>/*.JPEG of all 1,000 classes (or of the 100), val/<wnid>/", 50, 100, 31860, 95255,
+     5000, read_imagenet100},
+    {"cub", "CUB-200-2011",
+     "CUB_200_2011/{images.txt,image_class_labels.txt,train_test_split.txt,images/}", 100, 200,
+     1498, 4496, 5794, read_cub},
+    {"scars", "Stanford Cars",
+     "devkit/{cars_train_annos.mat,cars_test_annos_withlabels.mat}, cars_train/, cars_test/", 98,
+     196, 2000, 6144, 8041, read_scars},
+    {"aircraft", "FGVC-Aircraft 2013b",
+     "data/{images_variant_trainval.txt,images_variant_test.txt,images/}", 50, 100, 1666, 5001,
+     3333, read_aircraft},
+    {"herbarium19", "Herbarium 19", "small-train/<category>/, small-validation/<category>/", 341,
+     683, 8869, 25356, 2679, read_herbarium19},
+}};
 
 }  // namespace
 
@@ -96,7 +94,7 @@ Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
     throw DataError(fmt::format("--root {}: no such folder; {} needs: {}", root.string(),
                                 info.title, info.layout));
   }
-  RawBenchmark raw = read_raw(info.name, root);
+  RawBenchmark raw = info.read(root);
   if (old_classes) choose_old_classes(raw, *old_classes);
   return split_benchmark(std::move(raw), std::string(info.name));
 }

@@ -15,12 +15,15 @@
 
 namespace protogcd {
 
+struct RawBenchmark;
+
 struct BenchmarkInfo {
   std::string_view name;  ///< what --dataset takes
   std::string_view title;
   std::string_view layout;  ///< what --root must hold
   std::size_t old_classes, classes;
   std::size_t labelled, unlabelled, test;  ///< published sizes
+  RawBenchmark (*read)(const std::filesystem::path& root);
 };
 
 std::span<const BenchmarkInfo> benchmarks();
