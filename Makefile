@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 SECONDS_PER_TARGET ?= 30
 JOBS ?= $(shell nproc)
 PROGRAM := build/release/bin/protogcd
-FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' 2>/dev/null)
+FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
 .PHONY: help setup build test test-slow demo install lint format tidy check asan tsan fuzz coverage clean
 

@@ -1,8 +1,7 @@
 // Other ways to count classes, on the features of the backbone as it is: for comparison.
 //
-//   max-acc     GCD's (Vaze et al. 2022): the K whose k-means clusters agree best with the labels
-//   of
-//               the labelled images, searched by bounded Brent as the released code does
+//   max-acc     GCD's (Vaze et al. 2022): the K whose k-means clusters agree best with the given
+//               labels, searched by bounded Brent as the released code does
 //   silhouette  the K whose clusters have the highest mean silhouette
 //   elbow       the K where the curve of the inertia is farthest below the line between its ends
 #pragma once

@@ -199,8 +199,7 @@ Evaluation Trainer::evaluate_on(SampleSet set) {
 }
 
 /// The threshold comes from the unlabelled images: they are of old and new classes, and none of
-/// them told its class.
-/// Returns the features of the unlabelled images, if there are any.
+/// them told its class. Returns the features of the unlabelled images, if there are any.
 at::Tensor Trainer::calibrate_outliers_and_predict() {
   if (set_.count(SampleSet::kUnlabelled) == 0) return {};
   const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),

@@ -16,14 +16,16 @@ struct alignas(16) Vector {
 };
 
 __device__ float warp_sum(float value) {
-  for (int offset = kLanes / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(0xFFFFFFFF, value, offset);
+  for (int offset = kLanes / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xFFFFFFFF, value, offset);
   return value;
 }
 
 /// kPerLane vectors of 8 channels stay in each lane's registers, so that a row is read once.
 template <int kPerLane>
-__global__ void residual_norm_kernel(Vector* x, const Vector* branch, const Vector* scale, const Vector* shift, Vector* normed,
-                                     long rows, int vectors, float epsilon) {
+__global__ void residual_norm_kernel(Vector* x, const Vector* branch, const Vector* scale,
+                                     const Vector* shift, Vector* normed, long rows, int vectors,
+                                     float epsilon) {
   const long row = static_cast<long>(blockIdx.x) * kRowsPerBlock + threadIdx.y;
   if (row >= rows) return;
   const long first = row * vectors;
@@ -63,7 +65,8 @@ __global__ void residual_norm_kernel(Vector* x, const Vector* branch, const Vect
     const int at = i * kLanes + threadIdx.x;
     if (at >= vectors) continue;
     Vector result;
-    const Vector gamma = scale != nullptr ? scale[at] : Vector{}, beta = scale != nullptr ? shift[at] : Vector{};
+    const Vector gamma = scale != nullptr ? scale[at] : Vector{},
+                 beta = scale != nullptr ? shift[at] : Vector{};
 #pragma unroll
     for (int k = 0; k < kVector / 2; ++k) {
       float2 pair = {(values[i][2 * k] - mean) * factor, (values[i][2 * k + 1] - mean) * factor};
@@ -83,25 +86,37 @@ Vector* vectors_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-at::Tensor residual_norm(at::Tensor& x, const at::Tensor& branch, const at::Tensor& scale, const at::Tensor& shift,
-                         double epsilon) {
+at::Tensor residual_norm(at::Tensor& x, const at::Tensor& branch, const at::Tensor& scale,
+                         const at::Tensor& shift, double epsilon) {
   const c10::cuda::CUDAGuard guard(x.device());
   at::Tensor normed = at::empty_like(x);
   const std::int64_t width = x.size(-1), rows = x.numel() / width;
   const int vectors = static_cast<int>(width / kVector);
-  const dim3 threads(kLanes, kRowsPerBlock), blocks(static_cast<unsigned>((rows + kRowsPerBlock - 1) / kRowsPerBlock));
+  const dim3 threads(kLanes, kRowsPerBlock),
+      blocks(static_cast<unsigned>((rows + kRowsPerBlock - 1) / kRowsPerBlock));
   const auto launch = [&](auto per_lane) {
-    residual_norm_kernel<decltype(per_lane)::value><<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(
-        vectors_of(x), vectors_of(branch), vectors_of(scale), vectors_of(shift), vectors_of(normed), rows, vectors,
-        static_cast<float>(epsilon));
+    residual_norm_kernel<decltype(per_lane)::value>
+        <<<blocks, threads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+            vectors_of(x), vectors_of(branch), vectors_of(scale), vectors_of(shift),
+            vectors_of(normed), rows, vectors, static_cast<float>(epsilon));
     C10_CUDA_KERNEL_LAUNCH_CHECK();
   };
   switch ((vectors + kLanes - 1) / kLanes) {
-    case 1: launch(std::integral_constant<int, 1>()); break;
-    case 2: launch(std::integral_constant<int, 2>()); break;
-    case 3: launch(std::integral_constant<int, 3>()); break;
-    case 4: launch(std::integral_constant<int, 4>()); break;
-    default: launch(std::integral_constant<int, 8>()); break;
+    case 1:
+      launch(std::integral_constant<int, 1>());
+      break;
+    case 2:
+      launch(std::integral_constant<int, 2>());
+      break;
+    case 3:
+      launch(std::integral_constant<int, 3>());
+      break;
+    case 4:
+      launch(std::integral_constant<int, 4>());
+      break;
+    default:
+      launch(std::integral_constant<int, 8>());
+      break;
   }
   return normed;
 }

@@ -24,11 +24,15 @@ Tail::Tail(const Vit& vit, at::ScalarType type, at::Device device)
       final_norm_(copied(vit.weights().norm, type, device)) {}
 
 // With n_t the normalised tokens, gamma and beta norm1's scale and shift, and per head h:
-//   score_t = q_h . W_k,h (gamma n_t + beta)   = (gamma W_k,h^T q_h) . n_t + const        (const
-//   cancels in the softmax) value   = sum_t p_t W_v,h (gamma n_t + beta) = W_v,h (gamma (sum_t p_t
-//   n_t) + beta)   (the p_t sum to 1)
-// so that the tokens are touched by two small products only, and never projected. gamma and the
-// softmax's scale go into the matrices and the query, which are smaller than what they act on.
+//
+//   score_t = q_h . W_k,h (gamma n_t + beta)
+//           = (gamma W_k,h^T q_h) . n_t + const
+//   value   = sum_t p_t W_v,h (gamma n_t + beta)
+//           = W_v,h (gamma (sum_t p_t n_t) + beta)
+//
+// (the constant cancels in the softmax, and the p_t sum to 1) so that the tokens are touched by two
+// small products only, and never projected. gamma and the softmax's scale go into the matrices and
+// the query, which are smaller than what they act on.
 at::Tensor Tail::forward(const TrunkTokens& tokens) const {
   const std::int64_t batch = tokens.class_token.size(0), width = config_.width,
                      heads = config_.heads, head = config_.head_width();

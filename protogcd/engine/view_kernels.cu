@@ -1,5 +1,5 @@
-// What a step on a token bank, or on images that lie on the GPU, does before the model: rows of CLS tokens, and windows of
-// images.
+// What a step on a token bank, or on images that lie on the GPU, does before the model: rows of CLS
+// tokens, and windows of images.
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -16,7 +16,8 @@ constexpr int kThreads = 128, kMostPerThread = 16;
 /// The sum over a block's threads, in one order always.
 __device__ float block_sum(float value) {
   __shared__ float parts[kThreads / 32];
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xFFFFFFFF, value, offset);
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xFFFFFFFF, value, offset);
   __syncthreads();  // an earlier sum may still be read
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
   __syncthreads();
@@ -26,8 +27,9 @@ __device__ float block_sum(float value) {
 }
 
 /// A block a row: out = c + factor (c1_j - c2_j), normed = (out - mean) / deviation.
-__global__ void borrow_kernel(const float* class_tokens, const std::int64_t* other, const float* factor, float* out,
-                              __nv_bfloat16* normed, int images, int width, float epsilon) {
+__global__ void borrow_kernel(const float* class_tokens, const std::int64_t* other,
+                              const float* factor, float* out, __nv_bfloat16* normed, int images,
+                              int width, float epsilon) {
   const std::int64_t row = blockIdx.x;
   const float* own = class_tokens + row * width;
   const float* one = class_tokens + other[row] * width;
@@ -68,9 +70,11 @@ __device__ void store(__nv_bfloat16* to, float value) {
 
 /// Rows of words: some blocks a row. (Rows lie along x, where a grid may be long.)
 template <class Word>
-__global__ void gather_kernel(const Word* from, const std::int64_t* rows, Word* to, std::int64_t words) {
+__global__ void gather_kernel(const Word* from, const std::int64_t* rows, Word* to,
+                              std::int64_t words) {
   const std::int64_t row = blockIdx.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x; i < words; i += gridDim.y * blockDim.x)
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x; i < words;
+       i += gridDim.y * blockDim.x)
     to[row * words + i] = from[rows[row] * words + i];
 }
 
@@ -80,7 +84,8 @@ struct Channels {
 
 /// A block a row of a window: the numbers of Normalizer.
 template <class T>
-__global__ void window_kernel(const std::uint8_t* pixels, const std::int64_t* windows, Channels channels, T* out, int side) {
+__global__ void window_kernel(const std::uint8_t* pixels, const std::int64_t* windows,
+                              Channels channels, T* out, int side) {
   const int y = blockIdx.y;
   const std::int64_t window = blockIdx.x, stride = windows[2 * window + 1];
   const bool flip = stride < 0;
@@ -100,31 +105,36 @@ __global__ void window_kernel(const std::uint8_t* pixels, const std::int64_t* wi
 }  // namespace
 
 bool can_borrow_on_cuda(const TrunkTokens& tokens) {
-  return tokens.class_token.defined() && tokens.class_token.is_cuda() && tokens.class_token.scalar_type() == at::kFloat &&
-         tokens.class_token.is_contiguous() && tokens.normalised.scalar_type() == at::kBFloat16 &&
+  return tokens.class_token.defined() && tokens.class_token.is_cuda() &&
+         tokens.class_token.scalar_type() == at::kFloat && tokens.class_token.is_contiguous() &&
+         tokens.normalised.scalar_type() == at::kBFloat16 &&
          tokens.class_token.size(1) <= kThreads * kMostPerThread;
 }
 
-void borrow_on_cuda(TrunkTokens& tokens, const at::Tensor& other, const at::Tensor& factor, double epsilon) {
+void borrow_on_cuda(TrunkTokens& tokens, const at::Tensor& other, const at::Tensor& factor,
+                    double epsilon) {
   const at::Tensor before = tokens.class_token;
   const c10::cuda::CUDAGuard guard(before.device());
   tokens.class_token = at::empty_like(before);
   tokens.first = at::empty(before.sizes(), tokens.normalised.options());
   const auto rows = static_cast<unsigned>(before.size(0));
   borrow_kernel<<<rows, kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
-      before.const_data_ptr<float>(), other.const_data_ptr<std::int64_t>(), factor.const_data_ptr<float>(),
-      tokens.class_token.data_ptr<float>(), static_cast<__nv_bfloat16*>(tokens.first.data_ptr()), static_cast<int>(rows / 2),
+      before.const_data_ptr<float>(), other.const_data_ptr<std::int64_t>(),
+      factor.const_data_ptr<float>(), tokens.class_token.data_ptr<float>(),
+      static_cast<__nv_bfloat16*>(tokens.first.data_ptr()), static_cast<int>(rows / 2),
       static_cast<int>(before.size(1)), static_cast<float>(epsilon));
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void gather_rows_on_cuda(const void* from, std::uint64_t row_bytes, const at::Tensor& rows, at::Tensor& out) {
+void gather_rows_on_cuda(const void* from, std::uint64_t row_bytes, const at::Tensor& rows,
+                         at::Tensor& out) {
   const c10::cuda::CUDAGuard guard(out.device());
   const auto launch = [&](auto word) {
     using Word = decltype(word);
-    gather_kernel<<<dim3(static_cast<unsigned>(rows.size(0)), 16), 256, 0, c10::cuda::getCurrentCUDAStream()>>>(
-        static_cast<const Word*>(from), rows.const_data_ptr<std::int64_t>(), static_cast<Word*>(out.data_ptr()),
-        static_cast<std::int64_t>(row_bytes / sizeof(Word)));
+    gather_kernel<<<dim3(static_cast<unsigned>(rows.size(0)), 16), 256, 0,
+                    c10::cuda::getCurrentCUDAStream()>>>(
+        static_cast<const Word*>(from), rows.const_data_ptr<std::int64_t>(),
+        static_cast<Word*>(out.data_ptr()), static_cast<std::int64_t>(row_bytes / sizeof(Word)));
     C10_CUDA_KERNEL_LAUNCH_CHECK();
   };
   if (row_bytes % sizeof(uint4) == 0) {
@@ -134,7 +144,8 @@ void gather_rows_on_cuda(const void* from, std::uint64_t row_bytes, const at::Te
   }
 }
 
-void cut_windows(const std::uint8_t* pixels, const at::Tensor& windows, const Normalization& normalization, at::Tensor& out) {
+void cut_windows(const std::uint8_t* pixels, const at::Tensor& windows,
+                 const Normalization& normalization, at::Tensor& out) {
   const c10::cuda::CUDAGuard guard(out.device());
   Channels channels{};
   for (int c = 0; c < 3; ++c) {
@@ -146,9 +157,11 @@ void cut_windows(const std::uint8_t* pixels, const at::Tensor& windows, const No
   const auto stream = c10::cuda::getCurrentCUDAStream();
   const auto* places = windows.const_data_ptr<std::int64_t>();
   if (out.scalar_type() == at::kBFloat16) {
-    window_kernel<<<blocks, 256, 0, stream>>>(pixels, places, channels, static_cast<__nv_bfloat16*>(out.data_ptr()), side);
+    window_kernel<<<blocks, 256, 0, stream>>>(pixels, places, channels,
+                                              static_cast<__nv_bfloat16*>(out.data_ptr()), side);
   } else {
-    window_kernel<<<blocks, 256, 0, stream>>>(pixels, places, channels, out.data_ptr<float>(), side);
+    window_kernel<<<blocks, 256, 0, stream>>>(pixels, places, channels, out.data_ptr<float>(),
+                                              side);
   }
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -1,5 +1,6 @@
-// The objective's terms and their gradients on CUDA, a handful of kernels instead of some hundred: a training step is bound
-// by the number of its kernels. Each sum is taken in one order always, so that results are the same every time.
+// The objective's terms and their gradients on CUDA, a handful of kernels instead of some hundred:
+// a training step is bound by the number of its kernels. Each sum is taken in one order always, so
+// that results are the same every time.
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -11,7 +12,7 @@ namespace protogcd {
 namespace {
 
 constexpr int kThreads = 128, kLanes = 32, kWarps = kThreads / kLanes;
-constexpr int kValues = 8;        // scalars of LossTerms
+constexpr int kValues = 8;       // scalars of LossTerms
 constexpr float kTiny = 1e-30f;  // as entropy_loss has it
 
 struct Sum {
@@ -27,7 +28,8 @@ struct Highest {
 template <class Join>
 __device__ float over_block(float value, Join join) {
   __shared__ float parts[kWarps];
-  for (int offset = kLanes / 2; offset > 0; offset /= 2) value = join(value, __shfl_xor_sync(0xFFFFFFFF, value, offset));
+  for (int offset = kLanes / 2; offset > 0; offset /= 2)
+    value = join(value, __shfl_xor_sync(0xFFFFFFFF, value, offset));
   __syncthreads();  // an earlier result may still be read
   if (threadIdx.x % kLanes == 0) parts[threadIdx.x / kLanes] = value;
   __syncthreads();
@@ -63,7 +65,8 @@ struct Top {
 __device__ Top top_of_block(Top top) {
   __shared__ Top tops[kWarps];
   for (int offset = kLanes / 2; offset > 0; offset /= 2) {
-    const Top other{__shfl_xor_sync(0xFFFFFFFF, top.value, offset), __shfl_xor_sync(0xFFFFFFFF, top.place, offset)};
+    const Top other{__shfl_xor_sync(0xFFFFFFFF, top.value, offset),
+                    __shfl_xor_sync(0xFFFFFFFF, top.place, offset)};
     if (other.is_before(top)) top = other;
   }
   __syncthreads();
@@ -83,7 +86,8 @@ struct RowValues {
 };
 
 /// A block a row.
-__global__ void predict_kernel(const float* cosines, RowValues rows, ObjectiveSettings settings, int classes) {
+__global__ void predict_kernel(const float* cosines, RowValues rows, ObjectiveSettings settings,
+                               int classes) {
   const int row = blockIdx.x;
   const float* x = cosines + static_cast<long>(row) * classes;
   const float base = log_sum(classes, [&](int k) { return x[k] / settings.tau_base; });
@@ -106,12 +110,15 @@ __global__ void predict_kernel(const float* cosines, RowValues rows, ObjectiveSe
   rows.log_sharp[row] = sharp;
   rows.nearest[row] = first.place;
   rows.confidence[row] =
-      classes == 1 ? p1 : p1 / (expf(second.value / settings.tau_sharp - sharp) + settings.confidence_floor);
+      classes == 1
+          ? p1
+          : p1 / (expf(second.value / settings.tau_sharp - sharp) + settings.confidence_floor);
 }
 
 /// A block a class: the mean prediction [K] and the entropy term's derivative by it [K].
-__global__ void marginal_kernel(const float* cosines, const float* log_sums, const float* log_prior, ObjectiveSettings settings,
-                                float* marginal, float* slope, int rows, int classes) {
+__global__ void marginal_kernel(const float* cosines, const float* log_sums, const float* log_prior,
+                                ObjectiveSettings settings, float* marginal, float* slope, int rows,
+                                int classes) {
   const int k = blockIdx.x;
   const float sum = reduced(rows, Sum(), [&](int row) {
     return expf(cosines[static_cast<long>(row) * classes + k] / settings.tau_base - log_sums[row]);
@@ -123,7 +130,8 @@ __global__ void marginal_kernel(const float* cosines, const float* log_sums, con
 }
 
 /// A thread a row: 1 for the most confident of each view, as `most_confident` ranks them.
-__global__ void hard_kernel(const float* confidence, const std::int64_t* count, const float* decided, float* hard, int images) {
+__global__ void hard_kernel(const float* confidence, const std::int64_t* count,
+                            const float* decided, float* hard, int images) {
   const int row = blockIdx.x * kThreads + threadIdx.x;
   if (row >= 2 * images) return;
   const int view = row / images, own = row % images;
@@ -138,12 +146,17 @@ __global__ void hard_kernel(const float* confidence, const std::int64_t* count, 
   hard[row] = before < *count ? 1.0f : 0.0f;
 }
 
-/// A block a row: the gradient of the terms of Eq. 11, 13 and 16 by its cosines, and its share of 11 and 16.
-__global__ void prediction_gradient_kernel(const float* cosines, RowValues rows, const float* hard, const float* slope,
-                                           const std::int64_t* labels, const float* labelled, ObjectiveSettings settings,
-                                           float* gradient, float* losses, int images, int classes) {
-  const int row = blockIdx.x, count = 2 * images, twin = (row + images) % count, image = row % images;
-  const long first = static_cast<long>(row) * classes, twin_first = static_cast<long>(twin) * classes;
+/// A block a row: the gradient of the terms of Eq. 11, 13 and 16 by its cosines, and its share of
+/// 11 and 16.
+__global__ void prediction_gradient_kernel(const float* cosines, RowValues rows, const float* hard,
+                                           const float* slope, const std::int64_t* labels,
+                                           const float* labelled, ObjectiveSettings settings,
+                                           float* gradient, float* losses, int images,
+                                           int classes) {
+  const int row = blockIdx.x, count = 2 * images, twin = (row + images) % count,
+            image = row % images;
+  const long first = static_cast<long>(row) * classes,
+             twin_first = static_cast<long>(twin) * classes;
   const float weights = fmaxf(2 * reduced(images, Sum(), [&](int i) { return labelled[i]; }), 1.0f);
   const float is_labelled = labelled[image], is_hard = hard[twin];
   const int label = static_cast<int>(labels[image]), twin_nearest = rows.nearest[twin];
@@ -153,15 +166,18 @@ __global__ void prediction_gradient_kernel(const float* cosines, RowValues rows,
     return is_hard != 0 ? (k == twin_nearest ? 1.0f : 0.0f)
                         : expf(cosines[twin_first + k] / settings.tau_sharp - twin_sharp);
   };
-  const float mean_slope = reduced(classes, Sum(), [&](int k) { return expf(log_p(k)) * slope[k]; });
-  const float cross_view = -reduced(classes, Sum(), [&](int k) { return pseudo_label(k) * log_p(k); });
+  const float mean_slope =
+      reduced(classes, Sum(), [&](int k) { return expf(log_p(k)) * slope[k]; });
+  const float cross_view =
+      -reduced(classes, Sum(), [&](int k) { return pseudo_label(k) * log_p(k); });
   const float per_row = 1 / static_cast<float>(count);
   for (int k = threadIdx.x; k < classes; k += kThreads) {
     const float p = expf(log_p(k));
-    gradient[first + k] = (settings.weight_dapl * (p - pseudo_label(k)) * per_row +
-                           settings.weight_sup * is_labelled * (p - (k == label ? 1.0f : 0.0f)) / weights +
-                           settings.weight_entropy * p * (slope[k] - mean_slope) * per_row) /
-                          settings.tau_base;
+    gradient[first + k] =
+        (settings.weight_dapl * (p - pseudo_label(k)) * per_row +
+         settings.weight_sup * is_labelled * (p - (k == label ? 1.0f : 0.0f)) / weights +
+         settings.weight_entropy * p * (slope[k] - mean_slope) * per_row) /
+        settings.tau_base;
   }
   if (threadIdx.x != 0) return;
   losses[row] = cross_view * per_row;
@@ -169,23 +185,28 @@ __global__ void prediction_gradient_kernel(const float* cosines, RowValues rows,
 }
 
 /// A block a row: Eq. 14's share, and the gradient by the similarities of prototypes [K, K].
-__global__ void separation_kernel(const float* similarities, ObjectiveSettings settings, float* gradient, float* losses,
-                                  int classes) {
+__global__ void separation_kernel(const float* similarities, ObjectiveSettings settings,
+                                  float* gradient, float* losses, int classes) {
   const int row = blockIdx.x;
   const float* s = similarities + static_cast<long>(row) * classes;
   const auto score = [&](int j) { return j == row ? -INFINITY : s[j] / settings.tau_sep; };
   const float total = log_sum(classes, score);
   for (int j = threadIdx.x; j < classes; j += kThreads) {
     gradient[static_cast<long>(row) * classes + j] =
-        settings.weight_separation * expf(score(j) - total) / (settings.tau_sep * static_cast<float>(classes));
+        settings.weight_separation * expf(score(j) - total) /
+        (settings.tau_sep * static_cast<float>(classes));
   }
-  if (threadIdx.x == 0) losses[row] = (total - logf(static_cast<float>(classes - 1))) / static_cast<float>(classes);
+  if (threadIdx.x == 0)
+    losses[row] = (total - logf(static_cast<float>(classes - 1))) / static_cast<float>(classes);
 }
 
-/// A block a row: the shares of Eq. 4 and 5, and the gradient by the similarities of projections [2B, 2B].
-__global__ void contrast_kernel(const float* similarities, const std::int64_t* labels, const float* labelled,
-                                ObjectiveSettings settings, float* gradient, float* losses, int images) {
-  const int row = blockIdx.x, count = 2 * images, twin = (row + images) % count, image = row % images;
+/// A block a row: the shares of Eq. 4 and 5, and the gradient by the similarities of projections
+/// [2B, 2B].
+__global__ void contrast_kernel(const float* similarities, const std::int64_t* labels,
+                                const float* labelled, ObjectiveSettings settings, float* gradient,
+                                float* losses, int images) {
+  const int row = blockIdx.x, count = 2 * images, twin = (row + images) % count,
+            image = row % images;
   const float* s = similarities + static_cast<long>(row) * count;
   const auto score = [&](int j) { return j == row ? -INFINITY : s[j] / settings.tau_unsup_con; };
   const float total = log_sum(count, score);
@@ -195,19 +216,26 @@ __global__ void contrast_kernel(const float* similarities, const std::int64_t* l
   const bool is_labelled = labelled[image] != 0;
   const auto counts = [&](int j) { return j != row && labelled[j % images] != 0; };
   const auto is_positive = [&](int j) { return counts(j) && labels[j % images] == labels[image]; };
-  const auto labelled_score = [&](int j) { return counts(j) ? s[j] / settings.tau_sup_con : -INFINITY; };
+  const auto labelled_score = [&](int j) {
+    return counts(j) ? s[j] / settings.tau_sup_con : -INFINITY;
+  };
   float labelled_total = 0, positives = 0, mean = 0;
-  if (is_labelled) {  // the same for all threads; its other view is labelled too, so that nothing is empty
+  if (is_labelled) {  // the same for all threads; its other view is labelled too, so that nothing
+                      // is empty
     labelled_total = log_sum(count, labelled_score);
     positives = reduced(count, Sum(), [&](int j) { return is_positive(j) ? 1.0f : 0.0f; });
-    mean = reduced(count, Sum(), [&](int j) { return is_positive(j) ? labelled_score(j) - labelled_total : 0.0f; }) / positives;
+    mean =
+        reduced(count, Sum(),
+                [&](int j) { return is_positive(j) ? labelled_score(j) - labelled_total : 0.0f; }) /
+        positives;
   }
   for (int j = threadIdx.x; j < count; j += kThreads) {
-    float slope = settings.weight_unsup_con * (expf(score(j) - total) - (j == twin ? 1.0f : 0.0f)) * per_row /
-                  settings.tau_unsup_con;
+    float slope = settings.weight_unsup_con * (expf(score(j) - total) - (j == twin ? 1.0f : 0.0f)) *
+                  per_row / settings.tau_unsup_con;
     if (is_labelled) {
       const float share = counts(j) ? expf(labelled_score(j) - labelled_total) : 0.0f;
-      slope += settings.weight_sup_con * (share - (is_positive(j) ? 1 / positives : 0.0f)) / (weights * settings.tau_sup_con);
+      slope += settings.weight_sup_con * (share - (is_positive(j) ? 1 / positives : 0.0f)) /
+               (weights * settings.tau_sup_con);
     }
     gradient[static_cast<long>(row) * count + j] = slope;
   }
@@ -230,8 +258,10 @@ __global__ void unit_gradient_kernel(const float* unit, const float* norms, floa
   const long first = static_cast<long>(blockIdx.x) * width;
   const float norm = norms[blockIdx.x];
   const bool is_floored = norm <= kUnitFloor;
-  const float along = is_floored ? 0 : reduced(width, Sum(), [&](int i) { return g[first + i] * unit[first + i]; });
-  for (int i = threadIdx.x; i < width; i += kThreads) g[first + i] = (g[first + i] - along * unit[first + i]) / norm;
+  const float along =
+      is_floored ? 0 : reduced(width, Sum(), [&](int i) { return g[first + i] * unit[first + i]; });
+  for (int i = threadIdx.x; i < width; i += kThreads)
+    g[first + i] = (g[first + i] - along * unit[first + i]) / norm;
 }
 
 struct Partial {
@@ -242,8 +272,11 @@ struct Partial {
 };
 
 /// One block: the scalars of LossTerms, in its order.
-__global__ void sum_kernel(Partial from, ObjectiveSettings settings, int rows, int classes, float* values) {
-  const auto sum = [&](const float* parts, int count) { return reduced(count, Sum(), [&](int i) { return parts[i]; }); };
+__global__ void sum_kernel(Partial from, ObjectiveSettings settings, int rows, int classes,
+                           float* values) {
+  const auto sum = [&](const float* parts, int count) {
+    return reduced(count, Sum(), [&](int i) { return parts[i]; });
+  };
   const float dapl = sum(from.predictions, rows), sup = sum(from.predictions + rows, rows);
   const float unsup_con = sum(from.contrasts, rows), sup_con = sum(from.contrasts + rows, rows);
   const float separation = classes == 1 ? 0 : sum(from.separations, classes);
@@ -252,9 +285,9 @@ __global__ void sum_kernel(Partial from, ObjectiveSettings settings, int rows, i
   });
   const float hard = sum(from.hard, rows) / static_cast<float>(rows);
   if (threadIdx.x != 0) return;
-  const float total = settings.weight_dapl * dapl + settings.weight_sup * sup + settings.weight_entropy * entropy +
-                      settings.weight_separation * separation + settings.weight_unsup_con * unsup_con +
-                      settings.weight_sup_con * sup_con;
+  const float total = settings.weight_dapl * dapl + settings.weight_sup * sup +
+                      settings.weight_entropy * entropy + settings.weight_separation * separation +
+                      settings.weight_unsup_con * unsup_con + settings.weight_sup_con * sup_con;
   const float all[] = {total, sup, dapl, entropy, separation, unsup_con, sup_con, hard};
   for (int i = 0; i < kValues; ++i) values[i] = all[i];
 }
@@ -265,64 +298,78 @@ const float* floats(const at::Tensor& tensor) {
 
 }  // namespace
 
-ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch, const HardChoice& choice,
-                                     const at::Tensor& log_prior, const ObjectiveSettings& settings) {
+ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch,
+                                     const HardChoice& choice, const at::Tensor& log_prior,
+                                     const ObjectiveSettings& settings) {
   const c10::cuda::CUDAGuard guard(output.cosines.device());
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
-  const at::Tensor cosines = output.cosines.contiguous(), projections = output.projections.contiguous(),
+  const at::Tensor cosines = output.cosines.contiguous(),
+                   projections = output.projections.contiguous(),
                    prototypes = output.prototypes.contiguous();
-  const int rows = static_cast<int>(cosines.size(0)), classes = static_cast<int>(cosines.size(1)), images = rows / 2,
-            width = static_cast<int>(projections.size(1));
+  const int rows = static_cast<int>(cosines.size(0)), classes = static_cast<int>(cosines.size(1)),
+            images = rows / 2, width = static_cast<int>(projections.size(1));
   const auto blocks = static_cast<unsigned>(rows), class_blocks = static_cast<unsigned>(classes);
   const auto make = [&](at::IntArrayRef shape) { return at::empty(shape, cosines.options()); };
   const auto* labels = batch.labels.const_data_ptr<std::int64_t>();
   const float* labelled = floats(batch.labelled);
 
-  at::Tensor row_values = make({3, rows}), nearest = at::empty({rows}, cosines.options().dtype(at::kInt)), hard = make({rows}),
-             marginal = make({2, classes}), prediction_losses = make({2, rows}), contrast_losses = make({2, rows}),
-             separation_losses = make({classes}), values = make({kValues});
+  at::Tensor row_values = make({3, rows}),
+             nearest = at::empty({rows}, cosines.options().dtype(at::kInt)), hard = make({rows}),
+             marginal = make({2, classes}), prediction_losses = make({2, rows}),
+             contrast_losses = make({2, rows}), separation_losses = make({classes}),
+             values = make({kValues});
   auto* first = row_values.data_ptr<float>();
   const RowValues predicted{first, first + rows, first + 2 * rows, nearest.data_ptr<int>()};
   float* slope = marginal.data_ptr<float>() + classes;
   predict_kernel<<<blocks, kThreads, 0, stream>>>(floats(cosines), predicted, settings, classes);
-  marginal_kernel<<<class_blocks, kThreads, 0, stream>>>(floats(cosines), predicted.log_sum, floats(log_prior), settings,
-                                                         marginal.data_ptr<float>(), slope, rows, classes);
+  marginal_kernel<<<class_blocks, kThreads, 0, stream>>>(
+      floats(cosines), predicted.log_sum, floats(log_prior), settings, marginal.data_ptr<float>(),
+      slope, rows, classes);
   hard_kernel<<<(blocks + kThreads - 1) / kThreads, kThreads, 0, stream>>>(
-      predicted.confidence, choice.count.const_data_ptr<std::int64_t>(), floats(choice.decided), hard.data_ptr<float>(), images);
+      predicted.confidence, choice.count.const_data_ptr<std::int64_t>(), floats(choice.decided),
+      hard.data_ptr<float>(), images);
   ObjectiveGradients result;
   result.cosines = at::empty_like(cosines);
   prediction_gradient_kernel<<<blocks, kThreads, 0, stream>>>(
-      floats(cosines), predicted, floats(hard), slope, labels, labelled, settings, result.cosines.data_ptr<float>(),
-      prediction_losses.data_ptr<float>(), images, classes);
+      floats(cosines), predicted, floats(hard), slope, labels, labelled, settings,
+      result.cosines.data_ptr<float>(), prediction_losses.data_ptr<float>(), images, classes);
 
   // With S = U U^T and G the gradient by S, that by U is (G + G^T) U.
-  const auto through_products = [](const at::Tensor& g, const at::Tensor& u) { return at::addmm(at::mm(g, u), g.t(), u); };
+  const auto through_products = [](const at::Tensor& g, const at::Tensor& u) {
+    return at::addmm(at::mm(g, u), g.t(), u);
+  };
   if (classes > 1) {
     const at::Tensor similarities = at::mm(prototypes, prototypes.t());
     at::Tensor slopes = at::empty_like(similarities);
-    separation_kernel<<<class_blocks, kThreads, 0, stream>>>(floats(similarities), settings, slopes.data_ptr<float>(),
-                                                             separation_losses.data_ptr<float>(), classes);
+    separation_kernel<<<class_blocks, kThreads, 0, stream>>>(
+        floats(similarities), settings, slopes.data_ptr<float>(),
+        separation_losses.data_ptr<float>(), classes);
     result.prototypes = through_products(slopes, prototypes);
   } else {
     result.prototypes = at::zeros_like(prototypes);
   }
 
   at::Tensor unit = at::empty_like(projections), norms = make({rows});
-  unit_kernel<<<blocks, kThreads, 0, stream>>>(floats(projections), unit.data_ptr<float>(), norms.data_ptr<float>(), width);
+  unit_kernel<<<blocks, kThreads, 0, stream>>>(floats(projections), unit.data_ptr<float>(),
+                                               norms.data_ptr<float>(), width);
   const at::Tensor similarities = at::mm(unit, unit.t());
   at::Tensor slopes = at::empty_like(similarities);
-  contrast_kernel<<<blocks, kThreads, 0, stream>>>(floats(similarities), labels, labelled, settings, slopes.data_ptr<float>(),
+  contrast_kernel<<<blocks, kThreads, 0, stream>>>(floats(similarities), labels, labelled, settings,
+                                                   slopes.data_ptr<float>(),
                                                    contrast_losses.data_ptr<float>(), images);
   result.projections = through_products(slopes, unit);
-  unit_gradient_kernel<<<blocks, kThreads, 0, stream>>>(floats(unit), floats(norms), result.projections.data_ptr<float>(), width);
+  unit_gradient_kernel<<<blocks, kThreads, 0, stream>>>(
+      floats(unit), floats(norms), result.projections.data_ptr<float>(), width);
 
   sum_kernel<<<1, kThreads, 0, stream>>>(
-      {floats(prediction_losses), floats(contrast_losses), floats(separation_losses), floats(hard), floats(marginal), floats(log_prior)},
+      {floats(prediction_losses), floats(contrast_losses), floats(separation_losses), floats(hard),
+       floats(marginal), floats(log_prior)},
       settings, rows, classes, values.data_ptr<float>());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   LossTerms& terms = result.terms;
-  at::Tensor* scalars[kValues] = {&terms.total,      &terms.sup,       &terms.dapl,    &terms.entropy,
-                                  &terms.separation, &terms.unsup_con, &terms.sup_con, &terms.hard_share};
+  at::Tensor* scalars[kValues] = {&terms.total,   &terms.sup,        &terms.dapl,
+                                  &terms.entropy, &terms.separation, &terms.unsup_con,
+                                  &terms.sup_con, &terms.hard_share};
   for (int i = 0; i < kValues; ++i) *scalars[i] = values[i];
   terms.marginal = marginal[0];
   return result;
