@@ -31,6 +31,28 @@ constexpr double kApart = 0.2;              // a silhouette below this says that
 constexpr double kClusterTolerance = 0.06;  // relative: K that score so little less fit as well
 constexpr double kScoreTolerance = 0.003;   // of log protoScore, for every old class
 constexpr double kSureWidth = 0.1;          // of k: numbers no farther apart are as good as one
+constexpr double kNearTies = 3;  // scores within a tolerance divided by this say how sure it is
+constexpr double kAccuracyExponent = 0.25;  // the silhouette leads, the accuracy corrects it
+
+// How long models that are clustered are trained: in epochs, as 450 steps were too few on 5,000
+// images of CIFAR-10, but within limits: 18 epochs are no training on few images and more than
+// enough on many.
+constexpr std::int64_t kClusterEpochs = 18, kLeastClusterSteps = 450, kMostClusterSteps = 1000;
+
+// The Prototype Score is first looked at in so many steps of equal ratio, then halfway between the
+// best and its neighbours until they are so near (of k): scores of nearer ones differ by noise.
+constexpr std::int64_t kCoarseSteps = 8;
+constexpr double kNearestNeighbour = 0.04;
+
+// The largest number looked at where none is given: generous, as an estimate cannot be beyond it,
+// but with so many images for a class on average, as smaller clusters are no classes.
+constexpr std::int64_t kMostPerOldClass = 3, kMostBeside = 20, kLeastImagesPerClass = 5;
+
+/// Prototypes of the smaller model that is clustered: more than classes are likely, as too many
+/// split classes and too few merge them.
+constexpr std::int64_t ample_prototypes(std::int64_t old_classes) {
+  return 2 * old_classes + 10;
+}
 
 ClassNumberPoint unknown(std::int64_t k) {
   return {.k = k,
@@ -75,7 +97,7 @@ class Estimator {
   }
   std::int64_t cluster_steps() const {
     return options_.cluster_steps.value_or(
-        std::clamp<std::int64_t>(18 * steps_per_epoch(), 450, 1000));
+        std::clamp(kClusterEpochs * steps_per_epoch(), kLeastClusterSteps, kMostClusterSteps));
   }
   std::int64_t score_steps() const {
     return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
@@ -87,7 +109,6 @@ class Estimator {
   ClassNumber by_clusters();
   ClassNumber by_score();
   ClassNumber by_algorithm_1();
-  std::int64_t algorithm_1();
   ClassNumber answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const;
 
   TrainingMaterial& material_;
@@ -112,7 +133,7 @@ std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) 
   const std::int64_t steps = cluster_steps();
   const std::int64_t epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
   std::vector<std::int64_t> prototypes = {k_max_};
-  if (2 * k_old_ + 10 < k_max_) prototypes.push_back(2 * k_old_ + 10);
+  if (ample_prototypes(k_old_) < k_max_) prototypes.push_back(ample_prototypes(k_old_));
   std::vector<CandidateOptions> models;
   for (std::int64_t seed = 0; seed < options_.seeds; ++seed)
     for (const std::int64_t k : prototypes) {
@@ -209,7 +230,7 @@ ClassNumber Estimator::by_clusters() {
     return by_score();
   }
   const std::vector<double> accuracy = smoothed(frozen_accuracies(ks));
-  for (std::size_t i = 0; i < ks.size(); ++i) scores[i] *= std::pow(accuracy[i], 0.25);
+  for (std::size_t i = 0; i < ks.size(); ++i) scores[i] *= std::pow(accuracy[i], kAccuracyExponent);
   const double highest = *std::ranges::max_element(scores);
   ClassNumberPeak peak = find_peak(ks, scores, kClusterTolerance * highest);
   const std::int64_t between = ks.size() > 1 ? ks[1] - ks[0] - 1 : 0;  // numbers not looked at
@@ -220,10 +241,9 @@ ClassNumber Estimator::by_clusters() {
 
 /// A coarse grid, then halfway to the neighbours of the best until they are near.
 ClassNumber Estimator::by_score() {
-  constexpr std::int64_t kCoarse = 8;
   std::vector<std::int64_t> coarse;
-  for (std::int64_t i = 0; i <= kCoarse; ++i) {
-    const double share = static_cast<double>(i) / kCoarse;
+  for (std::int64_t i = 0; i <= kCoarseSteps; ++i) {
+    const double share = static_cast<double>(i) / kCoarseSteps;
     coarse.push_back(
         std::lround(static_cast<double>(k_old_) *
                     std::pow(static_cast<double>(k_max_) / static_cast<double>(k_old_), share)));
@@ -236,7 +256,7 @@ ClassNumber Estimator::by_score() {
     const auto best =
         std::ranges::max_element(ks, {}, [&](std::int64_t k) { return points_.at(k).log_score; });
     const std::int64_t near =
-        std::max<std::int64_t>(1, std::lround(0.04 * static_cast<double>(*best)));
+        std::max<std::int64_t>(1, std::lround(kNearestNeighbour * static_cast<double>(*best)));
     std::vector<std::int64_t> next;
     if (best != ks.begin() && *best - *(best - 1) > near) next.push_back((*best + *(best - 1)) / 2);
     if (best + 1 != ks.end() && *(best + 1) - *best > near)
@@ -323,7 +343,8 @@ std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptio
   if (options.k_max) return *options.k_max;
   const auto images = static_cast<std::int64_t>(set.train().size());
   const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
-  return std::max(old, std::min({3 * old + 20, images / 5, old + unlabelled}));
+  return std::max(old, std::min({kMostPerOldClass * old + kMostBeside,
+                                 images / kLeastImagesPerClass, old + unlabelled}));
 }
 
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
@@ -416,7 +437,7 @@ ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector
       peak.low = low;
       peak.high = high;
     }
-    if (within(i, tolerance / 3)) {
+    if (within(i, tolerance / kNearTies)) {
       near_low = std::min(near_low, ks[i]);
       near_high = std::max(near_high, ks[i]);
     }

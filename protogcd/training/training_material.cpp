@@ -16,6 +16,26 @@ namespace protogcd {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr double kBytesPerGigabyte = 1e9;  // of the option cache_gb
+
+// Free memory is divided beforehand, as what is made first would take it all: the images cached in
+// main memory get half of it, the rest is for the computation and for other programs.
+constexpr std::uint64_t kCacheParts = 2;
+// Of those, half are decoded images of the training set and half tokens of evaluation.
+constexpr std::uint64_t kCacheUses = 2;
+// Pixels to cut windows from and evaluation tokens get a third each of what the bank leaves on a
+// device; a step's own memory is the last third.
+constexpr std::uint64_t kDeviceParts = 3;
+
+/// What is left of `free` once `taken` is there too.
+std::uint64_t left_of(std::uint64_t free, std::uint64_t taken) {
+  return free - std::min(free, taken);
+}
+
+}  // namespace
+
 TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
                                    const MaterialOptions& options, const fs::path& folder,
                                    const BadImagePolicy& policy, const Context& context)
@@ -27,7 +47,7 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
       loader_(loader_options(backbone.preprocessing, options.reading, placement_.trunk_batch(),
                              context.threads, placement_.device)),
       cache_bytes_(cache_bytes()),
-      set_(std::move(dataset), loader_, cache_bytes_ / 2, policy, context),
+      set_(std::move(dataset), loader_, cache_bytes_ / kCacheUses, policy, context),
       trunk_(std::make_shared<const Trunk>(backbone.vit, placement_.frozen, placement_.device,
                                            first_trained_block_)),
       bank_plan_(plan_of_bank(folder)) {
@@ -36,9 +56,10 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
   const std::uint64_t bank_bytes =
       bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
   if (placement_.device.is_cuda()) make_windows();
-  const std::uint64_t free = placement_.device.is_cuda() ? free_memory(placement_.device) : 0;
   const std::uint64_t tokens_bytes =
-      placement_.device.is_cuda() ? (free - std::min(free, bank_bytes)) / 3 : cache_bytes_ / 2;
+      placement_.device.is_cuda()
+          ? left_of(free_memory(placement_.device), bank_bytes) / kDeviceParts
+          : cache_bytes_ / kCacheUses;
   const auto wanted = [&](SampleSet set) {
     return set == SampleSet::kLabelled && !options_.sees_labelled ? 0 : set_.count(set);
   };
@@ -56,8 +77,8 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
 }
 
 std::uint64_t TrainingMaterial::cache_bytes() const {
-  if (options_.cache_gb) return static_cast<std::uint64_t>(*options_.cache_gb * 1e9);
-  return free_memory(at::kCPU) / 2;
+  if (options_.cache_gb) return static_cast<std::uint64_t>(*options_.cache_gb * kBytesPerGigabyte);
+  return free_memory(at::kCPU) / kCacheParts;
 }
 
 std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) const {
@@ -73,13 +94,12 @@ std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) c
 }
 
 void TrainingMaterial::make_windows() {
-  const auto third_of = [&](at::Device device, bool has_bank) {
-    const std::uint64_t free = free_memory(device);
-    return (free - std::min(free, has_bank ? bank_plan_->layout.bytes() : 0)) / 3;
+  const auto room_on = [&](at::Device device, bool has_bank) {
+    return left_of(free_memory(device), has_bank ? bank_plan_->layout.bytes() : 0) / kDeviceParts;
   };
   const WindowRoom room{
-      .on_gpu = third_of(placement_.device, bank_plan_ && bank_plan_->home == BankHome::kDevice),
-      .on_host = third_of(at::kCPU, bank_plan_ && bank_plan_->home == BankHome::kHost)};
+      .on_gpu = room_on(placement_.device, bank_plan_ && bank_plan_->home == BankHome::kDevice),
+      .on_host = room_on(at::kCPU, bank_plan_ && bank_plan_->home == BankHome::kHost)};
   windows_ = ImageWindows::make(set_.cache(), sources_of(set_.train()), loader_.view.crop,
                                 loader_.normalization, placement_.frozen, placement_.device, room);
 }
