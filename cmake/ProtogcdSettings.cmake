@@ -69,9 +69,13 @@ function(protogcd_cuda name)
 endfunction()
 
 # protogcd_openmp(NAME files): at::parallel_for is a plain loop where it is compiled without OpenMP. The runtime is that of
-# libtorch, which was built by GCC.
+# libtorch, libgomp, as two runtimes in a process would keep two pools of threads that compete for the cores. GCC's code
+# calls it. clang's does not: with -fopenmp=libgomp clang 16 neither defines _OPENMP nor makes parallel code (no
+# GOMP_parallel in the object, the loop is plain), and with -fopenmp it calls libomp, the second runtime. So these loops
+# are plain where clang compiles them: right, and slower on several cores. libtorch's own operations are as fast as ever.
 function(protogcd_openmp name)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    message(STATUS "${name}: parallel loops of our own run on one thread (${CMAKE_CXX_COMPILER_ID}); GCC makes them parallel")
     return()
   endif()
   foreach(file ${ARGN})
