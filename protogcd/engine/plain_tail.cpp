@@ -4,6 +4,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/engine/frozen_blocks.h"
+#include "protogcd/nn/head.h"
 
 namespace protogcd {
 namespace {
@@ -46,6 +47,14 @@ std::unique_ptr<TrainedBlocks> make_trained_blocks(const Vit& vit, std::int64_t 
   check_first_trained_block(vit.config(), first_block);
   if (first_block + 1 == vit.config().depth) return std::make_unique<Tail>(vit, type, device);
   return std::make_unique<PlainTail>(vit, first_block, type, device);
+}
+
+std::map<std::string, at::Tensor> trained_parameters(const TrainedBlocks& blocks,
+                                                     const Head& head) {
+  std::map<std::string, at::Tensor> parameters;
+  for (const auto& [name, tensor] : blocks.named_parameters()) parameters["0." + name] = tensor;
+  for (const auto& [name, tensor] : head.named_parameters()) parameters["1." + name] = tensor;
+  return parameters;
 }
 
 }  // namespace protogcd
