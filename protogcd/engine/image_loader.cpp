@@ -4,39 +4,31 @@
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <exception>
 #include <utility>
-
-#include "protogcd/core/error.h"
 
 namespace protogcd {
 
-/// One batch in the making.
-struct ImageLoader::Slot {
-  at::Tensor pixels;  ///< [views * batch, 3, crop, crop] float32, or for a GPU [..., crop, crop, 3]
-                      ///< 8-bit
+/// What the stream writes a batch into.
+struct ImageLoader::Buffer {
+  at::Tensor pixels;  ///< [rows, 3, crop, crop] float32, or for a GPU [rows, crop, crop, 3] 8-bit
   std::optional<c10::Event> copied;  ///< when a GPU has taken the pixels
-  std::size_t first = 0, count = 0;
-  std::vector<MaybeBad> bad;               ///< [count]
-  std::vector<std::exception_ptr> errors;  ///< [count]
-  std::size_t pending = 0;                 ///< images not yet loaded
 
-  template <class T>
-  std::span<T> row(std::size_t index) {
-    const auto size = static_cast<std::size_t>(pixels.stride(0));
-    return {pixels.data_ptr<T>() + index * size, size};
+  Buffer(const StreamRoom& room, const LoaderOptions& options) {
+    const auto rows = static_cast<std::int64_t>(room.rows);
+    const std::int64_t side = options.view.crop;
+    pixels =
+        options.device.is_cuda()
+            ? at::empty({rows, side, side, 3}, at::TensorOptions(at::kByte).pinned_memory(true))
+            : at::empty({rows, 3, side, side}, at::TensorOptions(at::kFloat));
   }
-};
 
-/// What a thread reads images with; buffers are kept from image to image.
-struct ImageLoader::Worker {
-  Worker(const SourceTable& sources, const DecodeOptions& options) : reader(sources, options) {}
-
-  ResizedReader reader;
-  Image image;
+  PixelRows rows() {
+    const auto size = static_cast<std::size_t>(pixels.numel());
+    if (pixels.scalar_type() == at::kByte)
+      return std::span<std::uint8_t>(pixels.data_ptr<std::uint8_t>(), size);
+    return std::span<float>(pixels.data_ptr<float>(), size);
+  }
 };
 
 /// To and on a GPU: pixels travel on a stream of their own, while the batch before them is
@@ -65,8 +57,7 @@ class ImageLoader::Upload {
       copied->record(copies_);
     }
     copied->block(computing);
-    there.record_stream(
-        computing);  // its memory is not given away before computing is done with it
+    there.record_stream(computing);  // not given away before computing is done with it
     return there.permute({0, 3, 1, 2})
         .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous)
         .div_(largest_)  // a plain 255 would become a product with its inverse
@@ -83,14 +74,13 @@ class ImageLoader::Upload {
 
 LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& reading,
                              std::int64_t batch, std::size_t threads, at::Device device) {
-  const ViewSize view = ViewSize::for_crop(static_cast<int>(pixels.size));
-  LoaderOptions loader{.view = view,
-                       .normalization = {},
-                       .decode = {.apply_orientation = reading.apply_orientation,
-                                  .fast_short_side = reading.fast_decode ? view.short_side : 0},
-                       .batch = static_cast<std::size_t>(batch),
-                       .threads = threads,
-                       .device = device};
+  LoaderOptions loader;
+  loader.view = ViewSize::for_crop(static_cast<int>(pixels.size));
+  loader.decode = {.apply_orientation = reading.apply_orientation,
+                   .fast_short_side = reading.fast_decode ? loader.view.short_side : 0};
+  loader.batch = static_cast<std::size_t>(batch);
+  loader.threads = threads;
+  loader.device = device;
   for (std::size_t i = 0; i < 3; ++i) {
     loader.normalization.mean[i] = static_cast<float>(pixels.mean[i]);
     loader.normalization.deviation[i] = static_cast<float>(pixels.deviation[i]);
@@ -98,173 +88,31 @@ LoaderOptions loader_options(const Preprocessing& pixels, const ReadingOptions& 
   return loader;
 }
 
-ImageList ImageList::center_views(std::span<const std::uint32_t> sources) {
-  return {sources.size(), [sources](std::size_t i) {
-            return ImageRequest{sources[i], std::nullopt};
-          }};
-}
-
 ImageLoader::ImageLoader(const SourceTable& sources, ImageList list, const LoaderOptions& options,
-                         SkippedFiles& skipped)
-    : sources_(sources),
-      list_(std::move(list)),
-      options_(options),
-      normalizer_(options.normalization),
-      skipped_(skipped),
-      // A queue that holds every slot's images: submitting never makes the caller wait.
-      pool_(options.threads, (options.ahead + 1) * std::max<std::size_t>(options.batch, 1)) {
-  if (options.batch == 0) throw InternalError("ImageLoader: an empty batch");
-  if (options.device.is_cuda()) {
+                         SkippedFiles& skipped) {
+  if (options.device.is_cuda())
     upload_ = std::make_unique<Upload>(options.device, options.normalization);
-  }
-  idle_.reserve(options.threads);
-  const std::size_t batches = (list_.size + options.batch - 1) / options.batch;
-  const auto rows = static_cast<std::int64_t>(options.views * std::min(options.batch, list_.size));
-  for (std::size_t i = 0; i < std::min(options.ahead + 1, batches); ++i) {
-    slots_.push_back(std::make_unique<Slot>());
-    const std::int64_t side = options.view.crop;
-    slots_.back()->pixels =
-        options.device.is_cuda()
-            ? at::empty({rows, side, side, 3}, at::TensorOptions(at::kByte).pinned_memory(true))
-            : at::empty({rows, 3, side, side}, at::TensorOptions(at::kFloat));
-  }
-  for (auto& slot : slots_) schedule(*slot);
+  const StreamRoom room(list, options);
+  std::vector<PixelRows> rows;
+  buffers_.reserve(room.buffers);
+  for (std::size_t i = 0; i < room.buffers; ++i)
+    rows.push_back(buffers_.emplace_back(room, options).rows());
+  stream_ =
+      std::make_unique<ImageStream>(sources, std::move(list), options, std::move(rows), skipped);
 }
 
-ImageLoader::~ImageLoader() {
-  const std::lock_guard lock(mutex_);
-  stopping_ = true;
-}
-
-void ImageLoader::schedule(Slot& slot) {
-  if (slot.copied) slot.copied->synchronize();
-  slot.first = scheduled_;
-  slot.count = std::min(options_.batch, list_.size - scheduled_);
-  slot.bad.assign(slot.count, std::nullopt);
-  slot.errors.assign(slot.count, nullptr);
-  slot.pending = slot.count;
-  scheduled_ += slot.count;
-  for (std::size_t i = 0; i < slot.count; ++i) {
-    pool_.submit([this, &slot, i] { load(slot, i); });
-  }
-}
-
-/// Runs on a thread of the pool, and keeps every exception.
-void ImageLoader::load(Slot& slot, std::size_t index) {
-  std::unique_ptr<Worker> worker;
-  try {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!stopping_ && !idle_.empty()) {
-        worker = std::move(idle_.back());
-        idle_.pop_back();
-      }
-      if (stopping_) return;
-    }
-    if (worker == nullptr) worker = std::make_unique<Worker>(sources_, options_.decode);
-    slot.bad[index] = read(*worker, list_.at(slot.first + index), slot, index);
-  } catch (...) {
-    slot.errors[index] = std::current_exception();
-  }
-  const std::lock_guard lock(mutex_);
-  if (worker != nullptr) idle_.push_back(std::move(worker));
-  if (--slot.pending == 0) loaded_.notify_one();
-}
-
-MaybeBad ImageLoader::read(Worker& worker, const ImageRequest& request, Slot& slot,
-                           std::size_t index) const {
-  const int side = options_.view.crop;
-  if (options_.change) {
-    if (auto bad = read_changed(worker, request.source)) return bad;
-    put(worker.image, center_crop_box(worker.image.size(), side), false, slot, index);
-    return std::nullopt;
-  }
-  const Image* image = options_.cache ? options_.cache->find(request.source) : nullptr;
-  if (!request.draw) {
-    const auto bad = image ? std::nullopt
-                           : worker.reader.read_center(request.source, options_.view, worker.image);
-    if (bad) return bad;
-    const ImageBox box = image ? center_crop_box(image->size(), side) : ImageBox{0, 0, side, side};
-    put(image ? *image : worker.image, box, false, slot, index);
-    return std::nullopt;
-  }
-  if (image == nullptr) {
-    const int short_side = options_.view.short_side;
-    if (auto bad = worker.reader.read(request.source, short_side, worker.image)) return bad;
-    image = &worker.image;
-  }
-  RandomKey key = *request.draw;
-  for (std::size_t view = 0; view < options_.views; ++view, ++key.view) {
-    RandomStream stream(key);
-    const RandomView drawn = draw_random_view(image->size(), side, stream);
-    put(*image, drawn.box, drawn.flip, slot, view * slot.count + index);
-  }
-  return std::nullopt;
-}
-
-MaybeBad ImageLoader::read_changed(Worker& worker, std::uint32_t source) const {
-  ImageOrBad whole = worker.reader.read_whole(source);
-  if (auto* bad = std::get_if<BadImage>(&whole)) return std::move(*bad);
-  ImageOrBad resized =
-      resize_short_side(options_.change(std::get<Image>(whole), source), options_.view.short_side);
-  if (auto* bad = std::get_if<BadImage>(&resized)) return std::move(*bad);
-  worker.image = std::move(std::get<Image>(resized));
-  return std::nullopt;
-}
-
-void ImageLoader::put(const Image& image, const ImageBox& box, bool flip, Slot& slot,
-                      std::size_t row) const {
-  if (options_.device.is_cuda()) {
-    copy_window(image, box, flip, slot.row<std::uint8_t>(row));
-  } else {
-    normalizer_.apply(image, box, flip, slot.row<float>(row));
-  }
-}
-
-/// The slot's images become the batch: errors are thrown, bad images noted, good ones moved
-/// together.
-void ImageLoader::finish(Slot& slot) {
-  for (const auto& error : slot.errors) {
-    if (error) std::rethrow_exception(error);
-  }
-  batch_.sources.clear();
-  batch_.end = slot.first + slot.count;
-  for (std::size_t i = 0; i < slot.count; ++i) {
-    const std::uint32_t source = list_.at(slot.first + i).source;
-    if (slot.bad[i]) {
-      if (options_.views > 1) {
-        throw DataError(fmt::format("{}: {}", sources_.path(source), slot.bad[i]->reason));
-      }
-      skipped_.add(sources_, source, std::move(slot.bad[i]->reason));
-      continue;
-    }
-    const std::size_t place = batch_.sources.size();
-    if (place != i)
-      slot.pixels[static_cast<std::int64_t>(place)].copy_(
-          slot.pixels[static_cast<std::int64_t>(i)]);
-    batch_.sources.push_back(source);
-  }
-  const auto rows = static_cast<std::int64_t>(options_.views * batch_.sources.size());
-  batch_.pixels = slot.pixels.narrow(0, 0, rows);
-  if (upload_) batch_.pixels = upload_->run(batch_.pixels, slot.copied);
-}
+ImageLoader::~ImageLoader() = default;
 
 const ImageBatch* ImageLoader::next() {
-  for (;;) {
-    // The slot handed out last is free again: it takes the next images of the list.
-    if (std::exchange(started_, true) && !slots_.empty()) {
-      schedule(*slots_[current_]);
-      current_ = (current_ + 1) % slots_.size();
-    }
-    if (slots_.empty() || slots_[current_]->count == 0) return nullptr;
-    Slot& slot = *slots_[current_];
-    {
-      std::unique_lock lock(mutex_);
-      loaded_.wait(lock, [&] { return slot.pending == 0; });
-    }
-    finish(slot);
-    if (!batch_.sources.empty()) return &batch_;
-  }
+  if (in_use_ != nullptr && in_use_->copied) in_use_->copied->synchronize();
+  const StreamBatch* read = stream_->next();
+  if (read == nullptr) return nullptr;
+  in_use_ = &buffers_[read->buffer];
+  batch_.sources = read->sources;
+  batch_.end = read->end;
+  batch_.pixels = in_use_->pixels.narrow(0, 0, static_cast<std::int64_t>(read->rows));
+  if (upload_) batch_.pixels = upload_->run(batch_.pixels, in_use_->copied);
+  return &batch_;
 }
 
 }  // namespace protogcd

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "protogcd/core/random.h"
-#include "protogcd/engine/image_cache.h"
+#include "protogcd/data/image_cache.h"
 #include "protogcd/image/resize.h"
 #include "protogcd/image/transform.h"
 

@@ -11,8 +11,8 @@
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/thread_pool.h"
+#include "protogcd/data/image_cache.h"
 #include "protogcd/data/skipped.h"
-#include "protogcd/engine/image_cache.h"
 #include "protogcd/engine/placement.h"
 
 namespace protogcd {

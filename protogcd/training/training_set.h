@@ -10,9 +10,9 @@
 
 #include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/context.h"
+#include "protogcd/data/image_cache.h"
 #include "protogcd/data/sample.h"
 #include "protogcd/data/skipped.h"
-#include "protogcd/engine/image_cache.h"
 #include "protogcd/engine/image_loader.h"
 
 namespace protogcd {

@@ -8,19 +8,15 @@
 #include <utility>
 
 #include "protogcd/core/error.h"
-#include "protogcd/core/files.h"
-#include "protogcd/image/encode.h"
-#include "tests/image/image_helpers.h"
+#include "tests/data/images_on_disk.h"
 #include "tests/support/error_message.h"
-#include "tests/support/temporary_folder.h"
 
 namespace protogcd {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::random_image;
-using testing::TemporaryFolder;
+using testing::ImagesOnDisk;
 
 constexpr int kSide = 16;
 
@@ -31,30 +27,6 @@ LoaderOptions options(std::size_t batch, std::size_t threads = 3) {
   result.threads = threads;
   return result;
 }
-
-/// Images of different sizes; those in `bad` are text.
-struct Images {
-  explicit Images(std::size_t count, const std::vector<std::size_t>& bad = {}) {
-    const std::uint32_t place = sources.add_folder(folder.path().string());
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::string name = std::to_string(i) + ".png";
-      const bool broken = std::ranges::find(bad, i) != bad.end();
-      if (broken) {
-        write_file_atomically(folder / name, "not an image");
-      } else {
-        images.push_back(
-            random_image(20 + static_cast<int>(i % 7), 30 - static_cast<int>(i % 5), i));
-        write_png(folder / name, images.back());
-      }
-      list.push_back(sources.add_file(place, name));
-    }
-  }
-
-  TemporaryFolder folder;
-  SourceTable sources;
-  std::vector<std::uint32_t> list;
-  std::vector<Image> images;  ///< the good ones
-};
 
 BadImagePolicy bears(const std::string& limit) {
   return BadImagePolicy::parse("skip", limit);
@@ -72,7 +44,7 @@ at::Tensor plain_view(const Image& image) {
 }
 
 TEST(ImageLoader, HandsOutEveryImageInOrderAsDirectDecodingGivesIt) {
-  const Images set(23);
+  const ImagesOnDisk set(23);
   for (const std::size_t threads : {1, 4}) {
     SkippedFiles skipped(bears("0"), 23);
     ImageLoader loader(set.sources, ImageList::center_views(set.list), options(5, threads),
@@ -93,7 +65,7 @@ TEST(ImageLoader, HandsOutEveryImageInOrderAsDirectDecodingGivesIt) {
 }
 
 TEST(ImageLoader, BadImagesAreLeftOutAndNoted) {
-  const Images set(9, {0, 3, 4, 5, 8});
+  const ImagesOnDisk set(9, {0, 3, 4, 5, 8});
   SkippedFiles skipped(bears("5"), 9);
   ImageLoader loader(set.sources, ImageList::center_views(set.list), options(3), skipped);
   const ImageBatch* batch = loader.next();
@@ -112,7 +84,7 @@ TEST(ImageLoader, BadImagesAreLeftOutAndNoted) {
 }
 
 TEST(ImageLoader, TooManyBadImagesEndIt) {
-  const Images set(8, {5, 6});
+  const ImagesOnDisk set(8, {5, 6});
   SkippedFiles skipped(bears("1"), 8);
   ImageLoader loader(set.sources, ImageList::center_views(set.list), options(2), skipped);
   EXPECT_NE(loader.next(), nullptr);
@@ -122,7 +94,7 @@ TEST(ImageLoader, TooManyBadImagesEndIt) {
 }
 
 TEST(ImageLoader, ErrorsOfItsThreadsReachTheCaller) {
-  const Images set(6);
+  const ImagesOnDisk set(6);
   SkippedFiles skipped(bears("0"), 6);
   LoaderOptions impossible = options(2);
   impossible.view = {.short_side = 8, .crop = kSide};  // a mistake of ours, not of the image
@@ -131,7 +103,7 @@ TEST(ImageLoader, ErrorsOfItsThreadsReachTheCaller) {
 }
 
 TEST(ImageLoader, MayBeLeftInTheMiddle) {
-  const Images set(40);
+  const ImagesOnDisk set(40);
   SkippedFiles skipped(bears("0"), 40);
   ImageLoader loader(set.sources, ImageList::center_views(set.list), options(4), skipped);
   EXPECT_NE(loader.next(), nullptr);
@@ -182,7 +154,7 @@ std::size_t peak_bytes() {
 
 // 4,000 images of 128 pixels would be 800 MB of network input.
 TEST(ImageLoader, MemoryDoesNotGrowWithTheNumberOfImages) {
-  const Images set(8);
+  const ImagesOnDisk set(8);
   std::vector<std::uint32_t> list(4000);
   for (std::size_t i = 0; i < list.size(); ++i) list[i] = set.list[i % 8];
   LoaderOptions large = options(16, 2);
@@ -214,7 +186,7 @@ LoaderOptions two_views(std::size_t batch, std::size_t threads, const ImageCache
 }
 
 TEST(ImageLoader, RandomViewsAreThoseOfTheirKeysFromFilesAndFromTheCache) {
-  const Images set(10);
+  const ImagesOnDisk set(10);
   SkippedFiles skipped(bears("0"), 10);
   const ViewSize view = ViewSize::for_crop(kSide);
   ImageCache all(10, 1 << 20), few(10, 3000), none(10, 0);
@@ -254,7 +226,7 @@ TEST(ImageLoader, RandomViewsAreThoseOfTheirKeysFromFilesAndFromTheCache) {
 }
 
 TEST(ImageLoader, CenterViewsFromTheCacheAreTheSame) {
-  const Images set(4);
+  const ImagesOnDisk set(4);
   SkippedFiles skipped(bears("0"), 4);
   ImageCache cache(4, 1 << 20);
   Logger quiet(LogLevel::kSilent);
@@ -270,7 +242,7 @@ TEST(ImageLoader, CenterViewsFromTheCacheAreTheSame) {
 }
 
 TEST(ImageLoader, ABadImageAmongRandomViewsIsAnErrorThatNamesIt) {
-  const Images set(6, {4});
+  const ImagesOnDisk set(6, {4});
   SkippedFiles skipped(bears("50%"), 6);
   ImageLoader loader(set.sources, drawn_twice(set.list), two_views(3, 2), skipped);
   EXPECT_NE(loader.next(), nullptr);
@@ -279,7 +251,7 @@ TEST(ImageLoader, ABadImageAmongRandomViewsIsAnErrorThatNamesIt) {
 
 TEST(ImageLoader, BatchesForAGpuAreTheSameNumbers) {
   if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
-  const Images set(12);
+  const ImagesOnDisk set(12);
   SkippedFiles skipped(bears("0"), 12);
   LoaderOptions there = two_views(3, 2);
   there.device = at::Device(at::kCUDA, 0);

@@ -1,4 +1,4 @@
-#include "protogcd/engine/image_cache.h"
+#include "protogcd/data/image_cache.h"
 
 #include <algorithm>
 
