@@ -3,16 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <ftw.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/file_lock.h"
 
 namespace protogcd {
 namespace {
@@ -34,30 +35,14 @@ std::filesystem::path temporary_name(const std::filesystem::path& target, const 
   return folder_of(target) / fmt::format(".{}{}.partial", target.filename().string(), own);
 }
 
-/// An open folder: locked while a file gets its name, and flushed afterwards.
-class Folder {
- public:
-  explicit Folder(std::filesystem::path path) : path_(std::move(path)) {
-    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor_ < 0) throw_file_error("open the folder", path_, errno);
-  }
-  ~Folder() { ::close(descriptor_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  /// Until the object goes, or the process is killed. File systems without locks do without.
-  void lock() const { ::flock(descriptor_, LOCK_EX); }
-
-  void flush() const {
-    // Some file systems cannot flush a folder (EINVAL); the rename itself has been done.
-    if (::fsync(descriptor_) != 0 && errno != EINVAL)
-      throw_file_error("flush the folder", path_, errno);
-  }
-
- private:
-  std::filesystem::path path_;
-  int descriptor_;
-};
+void flush_folder(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) throw_file_error("open the folder", path, errno);
+  const int code = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  // Some file systems cannot flush a folder (EINVAL); the rename itself has been done.
+  if (code != 0 && code != EINVAL) throw_file_error("flush the folder", path, code);
+}
 
 }  // namespace
 
@@ -145,11 +130,11 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   if (::fsync(descriptor_) != 0) throw_file_error("flush", target_, errno);
-  const Folder folder(folder_of(target_));
+  std::optional<FileLock> lock;
   if (temporary_.empty()) {
     // Between naming and renaming the file has a hidden name that all writers of this target share,
     // one at a time: what a kill leaves there, the next writer removes.
-    folder.lock();
+    lock.emplace(FileLock::wait_for(folder_of(target_)));
     const auto name = temporary_name(target_, "");
     const auto handle = fmt::format("/proc/self/fd/{}", descriptor_);
     ::unlink(name.c_str());
@@ -163,7 +148,7 @@ void AtomicFile::commit() {
   }
   temporary_.clear();
   if (::close(std::exchange(descriptor_, -1)) != 0) throw_file_error("close", target_, errno);
-  folder.flush();
+  flush_folder(folder_of(target_));
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,11 +78,9 @@ PartialRows::PartialRows(std::vector<PartialArray> arrays,
                          const std::map<std::string, std::string>& identity, bool resume)
     : arrays_(std::move(arrays)), folder_(folder_of(arrays_.at(0).target)) {
   create_folders(folder_);
+  lock_.emplace(folder_ / kJournalFile,
+                fmt::format("{}: another process is writing there", folder_.string()));
   journal_ = open_file(folder_ / kJournalFile);
-  if (::flock(journal_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(journal_);
-    throw FileError(fmt::format("{}: another process is writing there", folder_.string()));
-  }
   try {
     // The identity is written last: a folder without one was killed before it had begun.
     if (resume && fs::exists(folder_ / kIdentityFile)) {

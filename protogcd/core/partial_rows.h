@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "protogcd/core/file_lock.h"
 #include "protogcd/core/tensor_entry.h"
 
 namespace protogcd {
@@ -72,6 +74,7 @@ class PartialRows {
   std::vector<PartialArray> arrays_;
   std::filesystem::path folder_;
   std::vector<int> descriptors_;  ///< of the arrays; -1 where one has its name already
+  std::optional<FileLock> lock_;
   int journal_ = -1;
   std::uint64_t items_ = 0, rows_ = 0;
   std::vector<RejectedItem> rejected_;

@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -16,6 +15,7 @@
 #include <sstream>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
@@ -259,24 +259,15 @@ class FileBank : public BankStore {
            const std::map<std::string, std::string>& identity, Logger& log)
       : BankStore(layout), log_(log) {
     create_folders(folder);
-    lock_ = open_file(folder / "lock");
-    try {
-      if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-        throw FileError(
-            fmt::format("{}: another process is using this token bank", folder.string()),
-            "wait for it, or give another --bank-dir");
-      }
-      compare(folder, identity);
-      for (std::int64_t i = 0; i < layout.views; ++i) {
-        slots_.push_back(std::make_unique<SlotFile>(layout, slot_path(folder, i)));
-      }
-      remove_further_slots(folder);
-    } catch (...) {
-      ::close(lock_);
-      throw;
+    lock_.emplace(folder / "lock",
+                  fmt::format("{}: another process is using this token bank", folder.string()),
+                  "wait for it, or give another --bank-dir");
+    compare(folder, identity);
+    for (std::int64_t i = 0; i < layout.views; ++i) {
+      slots_.push_back(std::make_unique<SlotFile>(layout, slot_path(folder, i)));
     }
+    remove_further_slots(folder);
   }
-  ~FileBank() override { ::close(lock_); }
 
   void use(std::int64_t slot, const std::string& key) override {
     slots_[static_cast<std::size_t>(slot)]->use(identity_ + key, log_);
@@ -352,7 +343,7 @@ class FileBank : public BankStore {
   }
 
   Logger& log_;
-  int lock_ = -1;
+  std::optional<FileLock> lock_;
   std::string identity_;
   std::vector<std::unique_ptr<SlotFile>> slots_;
   Clock::time_point flushed_{};  ///< long ago: the first block is promised at once

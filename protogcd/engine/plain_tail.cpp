@@ -49,12 +49,4 @@ std::unique_ptr<TrainedBlocks> make_trained_blocks(const Vit& vit, std::int64_t 
   return std::make_unique<PlainTail>(vit, first_block, type, device);
 }
 
-std::map<std::string, at::Tensor> trained_parameters(const TrainedBlocks& blocks,
-                                                     const Head& head) {
-  std::map<std::string, at::Tensor> parameters;
-  for (const auto& [name, tensor] : blocks.named_parameters()) parameters["0." + name] = tensor;
-  for (const auto& [name, tensor] : head.named_parameters()) parameters["1." + name] = tensor;
-  return parameters;
-}
-
 }  // namespace protogcd

@@ -36,8 +36,4 @@ class TrainedBlocks {
 std::unique_ptr<TrainedBlocks> make_trained_blocks(const Vit& vit, std::int64_t first_block,
                                                    at::ScalarType type, at::Device device);
 
-/// Blocks and head under the names of the reference's checkpoints: "0.blocks.11.norm1.weight", ...,
-/// "1.mlp.0.weight".
-std::map<std::string, at::Tensor> trained_parameters(const TrainedBlocks& blocks, const Head& head);
-
 }  // namespace protogcd

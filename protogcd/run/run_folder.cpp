@@ -1,13 +1,8 @@
 #include "protogcd/run/run_folder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
@@ -67,23 +62,9 @@ void check_allowed(const fs::path& path, OpenRun how) {
 RunFolder::RunFolder(fs::path path, OpenRun how) : path_(std::move(path)) {
   check_allowed(path_, how);
   create_folders(path_);
-  const fs::path lock = path_ / kLockFile;
-  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) throw FileError(fmt::format("{}: {}", lock.string(), std::strerror(errno)));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(lock_);
-    throw FileError(fmt::format("{}: another process is working in it", path_.string()));
-  }
-  try {
-    if (how == OpenRun::kOverwrite) check_only_runs(path_);
-  } catch (...) {
-    ::close(lock_);
-    throw;
-  }
-}
-
-RunFolder::~RunFolder() {
-  ::close(lock_);
+  lock_.emplace(path_ / kLockFile,
+                fmt::format("{}: another process is working in it", path_.string()));
+  if (how == OpenRun::kOverwrite) check_only_runs(path_);
 }
 
 void RunFolder::empty() const {

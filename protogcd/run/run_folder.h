@@ -9,7 +9,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+
+#include "protogcd/core/file_lock.h"
 
 namespace protogcd {
 
@@ -21,7 +24,6 @@ class RunFolder {
   /// else. kResume: it must be a run's. UsageError otherwise; FileError where it cannot be written
   /// or another process is using it.
   RunFolder(std::filesystem::path path, OpenRun how);
-  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
@@ -47,7 +49,7 @@ class RunFolder {
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;
+  std::optional<FileLock> lock_;
 };
 
 }  // namespace protogcd

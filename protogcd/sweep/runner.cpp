@@ -1,16 +1,15 @@
 #include "protogcd/sweep/runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
 #include "protogcd/sweep/cell_record.h"
@@ -38,15 +37,8 @@ class SweepFolder {
                        "choose a new folder, or that of a sweep to go on with it");
     }
     create_folders(path);
-    lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-      if (lock_ >= 0) ::close(lock_);
-      throw FileError(fmt::format("{}: another sweep is working in it", path.string()));
-    }
+    lock_.emplace(lock, fmt::format("{}: another sweep is working in it", path.string()));
   }
-  ~SweepFolder() { ::close(lock_); }
-  SweepFolder(const SweepFolder&) = delete;
-  SweepFolder& operator=(const SweepFolder&) = delete;
 
   void keep_copy(const std::string& sweep_file) const {
     write_file_atomically(copy_, read_text_file(sweep_file));
@@ -54,7 +46,7 @@ class SweepFolder {
 
  private:
   fs::path copy_;
-  int lock_ = -1;
+  std::optional<FileLock> lock_;
 };
 
 /// The last error that a log tells, or its last line.

@@ -1,0 +1,56 @@
+#include "protogcd/core/file_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "protogcd/core/error.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+int opened(const fs::path& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    throw FileError(fmt::format("{}: cannot open: {}", path.string(), std::strerror(errno)));
+  return descriptor;
+}
+
+/// Whether nobody else holds it. What is not supported here (ENOLCK and others) counts as done.
+bool lock(int descriptor, int how) {
+  while (::flock(descriptor, how) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != EINTR) break;
+  }
+  return true;
+}
+
+}  // namespace
+
+FileLock::FileLock(const fs::path& file, const std::string& busy, const std::string& hint)
+    : descriptor_(opened(file, O_RDWR | O_CREAT)) {
+  if (lock(descriptor_, LOCK_EX | LOCK_NB)) return;
+  ::close(descriptor_);
+  throw FileError(busy, hint);
+}
+
+FileLock FileLock::wait_for(const fs::path& folder) {
+  FileLock taken(opened(folder, O_RDONLY | O_DIRECTORY));
+  lock(taken.descriptor_, LOCK_EX);
+  return taken;
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+}  // namespace protogcd

@@ -1,0 +1,29 @@
+// One process at a time: the lock of a file or folder, held until the object goes or the process
+// ends, however it does. File systems without locks do without.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace protogcd {
+
+class FileLock {
+ public:
+  /// Of a file, which is made if it is not there. FileError with this message and hint where
+  /// another holds it: the message names what is locked.
+  FileLock(const std::filesystem::path& file, const std::string& busy,
+           const std::string& hint = {});
+  /// Of a folder; waits for it.
+  static FileLock wait_for(const std::filesystem::path& folder);
+
+  ~FileLock();
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+
+  int descriptor_;
+};
+
+}  // namespace protogcd
