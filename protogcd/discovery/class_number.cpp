@@ -26,7 +26,7 @@ constexpr std::int64_t kMostGridPoints = 60;
 constexpr std::int64_t kStarts = 3;       // of k-means, for each K
 constexpr double kWidestInterval = 0.27;  // of k
 
-// Set by the tasks in docs/class-number.md.
+// Set by the tasks in docs/notes/class-number.md.
 constexpr double kApart = 0.2;              // a silhouette below this says that nothing is apart
 constexpr double kClusterTolerance = 0.06;  // relative: K that score so little less fit as well
 constexpr double kScoreTolerance = 0.003;   // of log protoScore, for every old class

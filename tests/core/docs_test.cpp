@@ -1,0 +1,69 @@
+// Links of the documents lead somewhere.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "protogcd/core/files.h"
+#include "tests/support/run_program.h"
+
+namespace protogcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> documents() {
+  const fs::path root = testing::source_folder();
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(root))
+    if (entry.path().extension() == ".md") files.push_back(entry.path());
+  for (const char* folder : {"docs", "protogcd", "configs", "tests", "examples", "fuzz", "web"}) {
+    if (!fs::exists(root / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder))
+      if (entry.path().extension() == ".md") files.push_back(entry.path());
+  }
+  return files;
+}
+
+/// The places that a link may name: headings in lower case, blanks as dashes, as GitHub has them.
+std::set<std::string> anchors_of(const fs::path& file) {
+  std::set<std::string> anchors;
+  std::istringstream text(read_text_file(file));
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t level = line.find_first_not_of('#');
+    if (level == 0 || level == std::string::npos || line[level] != ' ') continue;
+    std::string anchor;
+    for (const char c : line.substr(level + 1)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (c == ' ' || c == '-') anchor += '-';
+      if (std::isalnum(byte) || c == '_') anchor += static_cast<char>(std::tolower(byte));
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
+TEST(Documents, EveryLinkLeadsToAFileAndAHeadingOfIt) {
+  const std::regex link(R"(\]\(([^)\s#]*)(?:#([^)\s]*))?\))");
+  int checked = 0;
+  for (const fs::path& file : documents()) {
+    const std::string text = read_text_file(file);
+    for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end; ++match) {
+      const std::string target = (*match)[1], anchor = (*match)[2];
+      if (target.find("://") != std::string::npos) continue;
+      const fs::path path = target.empty() ? file : file.parent_path() / target;
+      EXPECT_TRUE(fs::exists(path)) << file << ": " << match->str();
+      if (!anchor.empty() && fs::is_regular_file(path)) {
+        EXPECT_TRUE(anchors_of(path).contains(anchor)) << file << ": " << match->str();
+      }
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 50);
+}
+
+}  // namespace
+}  // namespace protogcd
