@@ -43,7 +43,7 @@ void read_paths(const std::filesystem::path& list, std::size_t rows, ClusterInpu
   }
 }
 
-ClusterInput from_embeddings(const ClusterInputOptions& options, Logger& log) {
+ClusterInput from_embeddings(const ClusterInputOptions& options, const Logger& log) {
   ClusterInput input;
   input.name = options.embeddings.string();
   input.features = read_features(options.embeddings);

@@ -12,6 +12,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
@@ -140,16 +141,18 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
   DeclaredVerb declared(*verb, own);
   resolve_options(declared, own);
   const auto& common = declared.common;
-  Logger log(parse_log_level(common.log_level));
+  const LogLevel level = parse_log_level(common.log_level);
   const auto threads =
       common.threads > 0 ? static_cast<std::size_t>(common.threads) : available_threads();
-  Session session{.context = {.device = common.device,
-                              .dtype = common.dtype,
-                              .threads = threads,
-                              .seed = common.seed,
-                              .log = log},
-                  .common = common,
-                  .options = declared.table};
+  Session session{
+      .context = {.device = common.device,
+                  .dtype = common.dtype,
+                  .threads = threads,
+                  .seed = common.seed,
+                  .log = stderr_log(level),
+                  .progress_sink = level <= LogLevel::kInfo ? stderr_progress() : nullptr},
+      .common = common,
+      .options = declared.table};
   declared.action(session);
   return 0;
 }

@@ -131,12 +131,10 @@ double Benchmark::time_model(const Embedder& embedder) const {
 double Benchmark::time_embed() const {
   const EmbedOptions embedding{
       .out = photos_.folder() / "features.npy", .batch = batch_, .reading = {}, .overwrite = true};
-  Logger quiet(LogLevel::kError);
-  Context context{.device = session_.context.device,
-                  .dtype = session_.context.dtype,
-                  .threads = session_.context.threads,
-                  .seed = session_.context.seed,
-                  .log = quiet};
+  const Context context{.device = session_.context.device,
+                        .dtype = session_.context.dtype,
+                        .threads = session_.context.threads,
+                        .seed = session_.context.seed};
   const EmbedSummary summary =
       embed_images(sources_, backbone_, embedding, session_.bad_image_policy(), context);
   return static_cast<double>(summary.images) / summary.seconds;

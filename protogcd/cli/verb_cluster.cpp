@@ -9,6 +9,7 @@
 
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/cli/cluster_input.h"
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/cluster/kmeans.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
@@ -132,7 +133,7 @@ void save_model(const std::filesystem::path& folder, const ClusterInput& input,
   const std::vector<std::string> old_classes(
       input.dataset.classes.begin(),
       input.dataset.classes.begin() + static_cast<std::ptrdiff_t>(old));
-  Logger quiet(LogLevel::kError);  // what there is to say about the backbone was said
+  const Logger quiet;  // what there is to say about the backbone was said
   centroid_model(open_backbone(input.backbone, quiet), old_classes, input.features,
                  result.centroids.cpu(), input.reading, context)
       .save(folder);
@@ -181,14 +182,14 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
   set_compute_threads(session.context.threads);
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const ClusterInput input = open_cluster_input(options.input, session, context);
   const bool semi_supervised =
       !options.no_labels &&
       std::ranges::any_of(input.rows, [](const Sample& row) { return row.label >= 0; });
   KMeansOptions kmeans_options = options.kmeans;
   kmeans_options.seed = context.seed;
-  kmeans_options.interrupt = &interrupt;
+  kmeans_options.stop = interrupt.token();
   const Clustering result = cluster_rows(options, input, semi_supervised, kmeans_options, context);
   const at::Tensor labels = result.labels.cpu();
   const at::Tensor counts = at::bincount(labels, {}, kmeans_options.k);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/corruption_options.h"
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -43,7 +44,7 @@ void corrupt_images(CorruptVerbOptions options, Session& session) {
   if (!options.sheet.empty()) check_output_file(options.sheet, folders.overwrite, "--sheet");
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const auto summary = write_corrupted_images(folders, session.bad_image_policy(), context);
   if (!options.sheet.empty()) write_png(options.sheet, corruption_sheet(folders, context.seed));
   if (session.json()) {

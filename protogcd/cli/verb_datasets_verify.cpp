@@ -44,7 +44,7 @@ void judge(Findings& findings, const BadImagePolicy& policy) {
 
 /// What keeps the dataset from being opened is a problem like any other.
 std::optional<Dataset> open_or_note(const DataOptions& options, DatasetCheck& check) {
-  Logger silent(LogLevel::kSilent);  // warnings are listed among the problems
+  const Logger silent;  // warnings are listed among the problems
   try {
     return open_data(options, silent);
   } catch (const DataError& error) {

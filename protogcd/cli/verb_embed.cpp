@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
@@ -30,7 +31,7 @@ void embed(EmbedVerbOptions options, Session& session) {
   Backbone backbone = open_backbone(options.backbone, session.context.log);
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const EmbedSummary summary = embed_images(set.sources, std::move(backbone), embedding,
                                             session.bad_image_policy(), context);
   const double fresh = static_cast<double>(summary.images + summary.skipped - summary.resumed);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/bench_photos.h"
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -121,7 +122,7 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   set_compute_threads(session.context.threads);
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
 
   EstimateVerb verb(options, context, session);
   const ClassNumber found = verb.estimate();

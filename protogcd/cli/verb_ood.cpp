@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -124,7 +125,7 @@ void ood(const OodVerbOptions& options, Session& session) {
   set_compute_threads(session.context.threads);
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const OutlierStudyOptions study_options{
       .scores = scores_of(options.scores),
       .sampling = options.sampling == "reference"  ? OutlierSampling::kReference

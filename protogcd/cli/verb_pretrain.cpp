@@ -4,9 +4,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
-#include "protogcd/core/interrupt.h"
 #include "protogcd/data/user_data.h"
 #include "protogcd/pretrain/pretrainer.h"
 
@@ -19,12 +19,12 @@ struct PretrainVerbOptions {
   std::string augment = "flip", weights_dtype = "float32";
 };
 
-void warn(const Dataset& dataset, Logger& log) {
+void warn(const Dataset& dataset, const Logger& log) {
   for (const auto& warning : dataset.warnings) log.warning(warning);
 }
 
 /// A class is a folder; with a truth file, what that says of the images below the folder.
-Dataset open_monitor(const PretrainVerbOptions& options, Logger& log) {
+Dataset open_monitor(const PretrainVerbOptions& options, const Logger& log) {
   if (options.monitor.empty()) {
     if (!options.monitor_truth.empty())
       throw UsageError("--monitor-truth: which images? Give --monitor too");
@@ -61,7 +61,7 @@ void pretrain_backbone(const PretrainVerbOptions& options, Session& session) {
   if (options.weights_dtype == "bfloat16") pretrain_options.weights_type = ElementType::kBfloat16;
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const Dataset labelled = load_folders(options.labelled, {});
   warn(labelled, context.log);
   const PretrainSummary summary = pretrain(labelled, open_monitor(options, context.log),

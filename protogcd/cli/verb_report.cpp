@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -20,7 +21,7 @@ struct ReportVerbOptions {
 };
 
 /// How many images were found below --images-root, and how many nowhere.
-void tell_located(const RunContents& run, const std::filesystem::path& root, Logger& log) {
+void tell_located(const RunContents& run, const std::filesystem::path& root, const Logger& log) {
   const LocatedImages& located = run.located;
   if (root.empty() || located.moved + located.missing == 0) return;
   const std::string found = fmt::format("{} of {} images were found below {}", located.moved,
@@ -60,7 +61,7 @@ void report(const ReportVerbOptions& options, Session& session) {
   if (!options.exports.empty()) check_output_path(options.exports, options.overwrite, "--export");
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const RunContents run = read_run(options.run, options.images_root);
   tell_located(run, options.images_root, context.log);
   const FeatureMap map = feature_map(run, context);

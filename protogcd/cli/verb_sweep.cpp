@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protogcd/cli/command_line.h"
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
@@ -219,7 +220,7 @@ void sweep(const SweepVerbOptions& options, Session& session) {
                                        file.title, cells.size(), how.jobs, how.threads));
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const SweepResults results = run_sweep(file, cells, how, context);
   if (session.json()) {
     session.print_json(to_json(results, options.out));

@@ -6,10 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/method_options.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
-#include "protogcd/core/interrupt.h"
 #include "protogcd/core/text.h"
 #include "protogcd/discovery/discover.h"
 #include "protogcd/report/page.h"
@@ -106,7 +106,7 @@ void run(DiscoverOptions options, Session& session) {
   resolve(options, session.context.log);
   const InterruptGuard interrupt;
   Context context = session.context;
-  context.interrupt = &interrupt;
+  context.stop = interrupt.token();
   const auto told = [&](const Discovery& found) { tell(found, options, session, context); };
   if (options.runs == 1) {
     const Discovery found = discover(options, context);

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "protogcd/cluster/points.h"
-#include "protogcd/core/interrupt.h"
+#include "protogcd/core/stop.h"
 
 namespace protogcd {
 
@@ -28,7 +28,7 @@ struct KMeansOptions {
   std::int64_t max_iterations = 300;  ///< of a start
   double tolerance = 1e-4;
   std::uint64_t seed = 0;
-  const InterruptGuard* interrupt = nullptr;  ///< looked at between iterations: InterruptedError
+  StopToken stop{};  ///< looked at between iterations: InterruptedError
 };
 
 struct Clustering {

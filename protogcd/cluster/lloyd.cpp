@@ -59,7 +59,7 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
   std::int64_t iterations = 0;
   bool settled = false, eager = false;
   while (!settled && iterations < options.max_iterations) {
-    check_interrupt(options.interrupt);
+    check_interrupt(options.stop);
     const std::int64_t changed =
         eager ? nearest->assign_eagerly(centroids) : nearest->assign(centroids);
     const std::int64_t moved = nearest->fill_empty(centroids);
@@ -84,7 +84,7 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
 
 Clustering best_start(const Points& points, SeedingOptions seeding, const at::Tensor& fixed,
                       const KMeansOptions& options) {
-  seeding.interrupt = options.interrupt;
+  seeding.stop = options.stop;
   Clustering best;
   for (seeding.start = 0; seeding.start < options.starts; ++seeding.start) {
     Clustering next = run_lloyd(points, kmeans_plus_plus(points, seeding), fixed, options);

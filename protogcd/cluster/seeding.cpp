@@ -76,7 +76,7 @@ class Seeding {
       ++count;
     }
     for (; count < options_.k; ++count) {
-      check_interrupt(options_.interrupt);
+      check_interrupt(options_.stop);
       step(trials_for(options_.k), options_.k - count);
     }
     return at::cat(chosen_);
@@ -152,9 +152,8 @@ class Seeding {
 
 }  // namespace
 
-void check_interrupt(const InterruptGuard* interrupt) {
-  if (interrupt != nullptr && interrupt->interrupted())
-    throw InterruptedError("interrupted: the clustering was not finished");
+void check_interrupt(const StopToken& stop) {
+  if (stop.stop_requested()) throw InterruptedError("interrupted: the clustering was not finished");
 }
 
 at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "protogcd/cluster/points.h"
-#include "protogcd/core/interrupt.h"
+#include "protogcd/core/stop.h"
 
 namespace protogcd {
 
@@ -20,11 +20,11 @@ struct SeedingOptions {
   at::Tensor given =
       {};  ///< [G, D], mean removed: the first centroids of every start; may be undefined
   at::Tensor free = {};  ///< [N] bool: rows that may be drawn and that count; undefined: all
-  const InterruptGuard* interrupt = nullptr;
+  StopToken stop{};
 };
 
 /// InterruptedError if the user has asked to stop; asked between two steps.
-void check_interrupt(const InterruptGuard* interrupt);
+void check_interrupt(const StopToken& stop);
 
 /// Centroids [K, D], mean removed. InterruptedError where the user asks to stop.
 at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options);

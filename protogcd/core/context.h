@@ -1,29 +1,41 @@
 // What every piece of work is given: where to run, with how many threads, from which seed, where to
-// speak, and whether to stop.
+// speak, and whether to stop. As it stands it is a quiet one: no word, no progress, no stop.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
-#include "protogcd/core/interrupt.h"
 #include "protogcd/core/log.h"
 #include "protogcd/core/progress.h"
+#include "protogcd/core/stop.h"
 
 namespace protogcd {
+
+/// Which of the processes that share one piece of work this is.
+struct ProcessPlace {
+  int rank = 0;
+  int size = 1;
+};
 
 struct Context {
   std::string device = "auto";  ///< auto | cpu | cuda | cuda:n, resolved by nn/device.h
   std::string dtype = "auto";   ///< auto | float32 | bfloat16: the frozen trunk's arithmetic
   std::size_t threads = 1;
   std::uint64_t seed = 0;
-  Logger& log;
-  const InterruptGuard* interrupt = nullptr;  ///< none: work is never asked to stop
+  Logger log{};
+  std::shared_ptr<ProgressSink> progress_sink{};  ///< none: nothing is shown
+  StopToken stop{};                               ///< set by the host
+  ProcessPlace process{};
 
   /// Long work looks here between steps; when true, it saves what it has and throws
   /// InterruptedError.
-  bool interrupted() const { return interrupt != nullptr && interrupt->interrupted(); }
-  ProgressOptions progress() const { return stderr_progress(log.level() > LogLevel::kInfo); }
+  bool interrupted() const { return stop.stop_requested(); }
+  /// Where a task shows how far it is: of several processes, the first shows it for all.
+  std::shared_ptr<ProgressSink> progress() const {
+    return process.rank == 0 ? progress_sink : nullptr;
+  }
 };
 
 }  // namespace protogcd

@@ -1,30 +1,40 @@
-// Messages for people, on stderr. Results go to stdout or to files, never through here.
+// Messages for people. A host says where they go; results never pass through here.
 #pragma once
 
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace protogcd {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kSilent };
 
+/// Where messages go: stderr for the command line, whatever it likes for another host. May be
+/// called by several threads at once.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  virtual void write(LogLevel level, std::string_view message) = 0;
+};
+
+/// A value: copies speak to the same sink. Without a sink it is silent.
 class Logger {
  public:
-  explicit Logger(LogLevel level = LogLevel::kInfo);
-  ~Logger();
-  Logger(const Logger&) = delete;
-  Logger& operator=(const Logger&) = delete;
+  Logger() = default;
+  explicit Logger(std::shared_ptr<LogSink> sink, LogLevel level = LogLevel::kInfo)
+      : sink_(std::move(sink)), level_(level) {}
 
-  void debug(std::string_view message) { write(LogLevel::kDebug, message); }
-  void info(std::string_view message) { write(LogLevel::kInfo, message); }
-  void warning(std::string_view message) { write(LogLevel::kWarning, message); }
-  void write(LogLevel level, std::string_view message);
-  LogLevel level() const { return level_; }
+  void debug(std::string_view message) const { write(LogLevel::kDebug, message); }
+  void info(std::string_view message) const { write(LogLevel::kInfo, message); }
+  void warning(std::string_view message) const { write(LogLevel::kWarning, message); }
+  void write(LogLevel level, std::string_view message) const {
+    if (sink_ != nullptr && level >= level_ && level < LogLevel::kSilent)
+      sink_->write(level, message);
+  }
 
  private:
-  struct Sink;
-  LogLevel level_;
-  std::unique_ptr<Sink> sink_;
+  std::shared_ptr<LogSink> sink_;
+  LogLevel level_ = LogLevel::kSilent;  ///< what is below it is not passed on
 };
 
 }  // namespace protogcd

@@ -1,37 +1,53 @@
-// How far a long task is: a bar with rate and remaining time on a terminal, a plain line now and
-// then elsewhere.
+// How far a long task is: counted here, shown by the host.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
+#include <memory>
 #include <mutex>
 #include <string>
 
 namespace protogcd {
 
-struct ProgressOptions {
-  std::FILE* stream = stderr;
-  /// A bar that redraws itself (terminal) or plain lines.
-  bool bar = false;
-  bool silent = false;
-  double line_interval_seconds = 10;  ///< between plain lines
+/// A task at one moment.
+struct ProgressState {
+  const std::string& task;
+  std::uint64_t done = 0, total = 0;
+  const std::string& unit;
+  double seconds = 0;       ///< since it began
+  const std::string& text;  ///< all of it in words
+  bool last = false;        ///< the task is over
 };
 
-/// Options for stderr as it is: a bar if it is a terminal.
-ProgressOptions stderr_progress(bool silent = false);
+/// How a host shows tasks. Calls for one task come one at a time; several tasks may live at once.
+class ProgressSink {
+ public:
+  virtual ~ProgressSink() = default;
 
-/// Thread-safe: any thread may `add`. `finish` (or the destructor) writes the last state.
+  /// When a task is shown: this long after it began, then this often, and at its end.
+  struct Pace {
+    double first_seconds = 0;
+    double interval_seconds = 0.1;
+  };
+  virtual Pace pace() const { return {}; }
+  virtual void show(const ProgressState& state) = 0;
+  /// News of a task, shown whatever the pace.
+  virtual void say(const std::string& line) = 0;
+};
+
+/// Thread-safe: any thread may `add`. `finish` (or the destructor) shows the last state.
 class Progress {
  public:
-  Progress(std::string task, std::uint64_t total, std::string unit, ProgressOptions options);
+  /// Without a sink nothing is shown.
+  Progress(std::string task, std::uint64_t total, std::string unit,
+           std::shared_ptr<ProgressSink> sink);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void add(std::uint64_t count = 1);
-  /// A line of its own above the bar: news of the task, shown whatever the interval.
+  /// A line of its own: news of the task, shown whatever the interval.
   void say(const std::string& line);
   void finish();
 
@@ -46,13 +62,13 @@ class Progress {
   const std::string task_;
   const std::uint64_t total_;
   const std::string unit_;
-  const ProgressOptions options_;
+  const std::shared_ptr<ProgressSink> sink_;
+  const ProgressSink::Pace pace_;
   const Clock::time_point start_ = Clock::now();
   std::atomic<std::uint64_t> done_{0};
   std::atomic<std::int64_t> next_show_ns_{0};
   std::mutex mutex_;
   bool finished_ = false;
-  std::size_t shown_width_ = 0;
 };
 
 }  // namespace protogcd

@@ -68,7 +68,7 @@ struct FoundImages {
   std::vector<std::string> names;  ///< of each source: its path below the folder
 };
 
-FoundImages find_images(const fs::path& folder, Logger* log) {
+FoundImages find_images(const fs::path& folder, const Logger* log) {
   FoundImages found;
   const ImageListing listing = list_images(folder, found.sources);
   if (listing.count == 0) {

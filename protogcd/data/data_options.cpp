@@ -70,7 +70,7 @@ void declare_data_options(OptionTable& table, DataOptions& options) {
       .at_least(1);
 }
 
-Dataset open_data(const DataOptions& options, Logger& log) {
+Dataset open_data(const DataOptions& options, const Logger& log) {
   check_combination(options);
   Dataset dataset = load(options);
   if (!options.truth.empty()) {

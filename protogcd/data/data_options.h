@@ -24,6 +24,6 @@ void declare_data_options(OptionTable& table, DataOptions& options);
 /// Opens what the flags name: exactly one of --dataset with --root, --labelled and/or --unlabelled,
 /// --manifest, --images; --truth may go with all but --dataset. UsageError if they do not fit
 /// together. Notes and warnings go to the log.
-Dataset open_data(const DataOptions& options, Logger& log);
+Dataset open_data(const DataOptions& options, const Logger& log);
 
 }  // namespace protogcd

@@ -463,7 +463,7 @@ std::vector<double> silhouette_curve(const Candidate& candidate, const at::Tenso
   std::vector<double> curve;
   for (const std::int64_t k : ks) {
     const Clustering clusters = semi_supervised_kmeans(
-        points, known, {.k = k, .starts = kStarts, .seed = seed, .interrupt = context.interrupt});
+        points, known, {.k = k, .starts = kStarts, .seed = seed, .stop = context.stop});
     curve.push_back(silhouette(clusters.labels));
   }
   return curve;

@@ -39,7 +39,7 @@ std::int64_t max_acc(const Points& points, const at::Tensor& labels, std::int64_
     const auto k = static_cast<std::int64_t>(place);
     if (!known.contains(k)) {
       known[k] = -labelled_accuracy(
-          kmeans(points, {.k = k, .seed = context.seed, .interrupt = context.interrupt}), labels);
+          kmeans(points, {.k = k, .seed = context.seed, .stop = context.stop}), labels);
     }
     return known.at(k);
   };
@@ -56,8 +56,7 @@ std::vector<double> labelled_accuracy_curve(const Candidate& frozen, const at::T
   std::vector<double> curve;
   for (const std::int64_t k : ks) {
     curve.push_back(labelled_accuracy(
-        kmeans(points, {.k = k, .starts = 5, .seed = context.seed, .interrupt = context.interrupt}),
-        labels));
+        kmeans(points, {.k = k, .starts = 5, .seed = context.seed, .stop = context.stop}), labels));
   }
   return curve;
 }
@@ -96,7 +95,7 @@ std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
   std::vector<double> scores, inertias;
   for (const std::int64_t k : ks) {
     const Clustering clusters =
-        kmeans(points, {.k = k, .starts = 3, .seed = context.seed, .interrupt = context.interrupt});
+        kmeans(points, {.k = k, .starts = 3, .seed = context.seed, .stop = context.stop});
     scores.push_back(silhouette(clusters.labels));
     inertias.push_back(clusters.inertia);
   }

@@ -36,7 +36,7 @@ void declare_configuration(OptionTable& table, std::string& method, DiscoverOpti
 }
 
 /// The images, with the labels that corrections of an earlier run give them.
-Dataset open_corrected_data(const DiscoverOptions& options, Logger& log) {
+Dataset open_corrected_data(const DiscoverOptions& options, const Logger& log) {
   Dataset dataset = open_data(options.data, log);
   if (options.corrections.empty()) return dataset;
   if (options.previous.empty()) {
@@ -131,9 +131,9 @@ void declare_discover_options(OptionTable& table, DiscoverOptions& options) {
   declare_image_options(table, options.images);
 }
 
-void resolve(DiscoverOptions& options, Logger& log) {
+void resolve(DiscoverOptions& options, const Logger& log) {
   if (options.backbone.backbone.empty()) {
-    Logger quiet(LogLevel::kError);  // what there is to say about the images is said later
+    const Logger quiet;  // what there is to say about the images is said later
     options.backbone.backbone =
         choose_backbone(options.backbone, open_data(options.data, quiet).sources, log);
   }

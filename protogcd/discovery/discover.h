@@ -46,7 +46,7 @@ void declare_discover_options(OptionTable& table, DiscoverOptions& options);
 
 /// Finds a backbone where none is named, makes paths absolute, and gives values to what nobody has
 /// set; the log says which.
-void resolve(DiscoverOptions& options, Logger& log);
+void resolve(DiscoverOptions& options, const Logger& log);
 
 /// The configuration as TOML, as config.toml of the run has it. The options must be resolved.
 std::string configuration_of(const DiscoverOptions& options, const Context& context);

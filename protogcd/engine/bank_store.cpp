@@ -141,7 +141,7 @@ class SlotFile {
   SlotFile(const SlotFile&) = delete;
   SlotFile& operator=(const SlotFile&) = delete;
 
-  void use(const std::string& key, Logger& log) {
+  void use(const std::string& key, const Logger& log) {
     if (key_ == key) return;
     const bool first = key_.empty();
     key_ = key;
@@ -204,7 +204,7 @@ class SlotFile {
 
   /// False where the journal is of another key. Blocks whose content is not what it says are
   /// named and left out.
-  bool read_journal(Logger& log) {
+  bool read_journal(const Logger& log) {
     const std::string journal = read_text_file(journal_path_);
     if (!journal.starts_with(header())) return false;
     std::map<std::int64_t, std::uint32_t> sums;
@@ -256,7 +256,7 @@ class SlotFile {
 class FileBank : public BankStore {
  public:
   FileBank(const BankLayout& layout, const fs::path& folder,
-           const std::map<std::string, std::string>& identity, Logger& log)
+           const std::map<std::string, std::string>& identity, const Logger& log)
       : BankStore(layout), log_(log) {
     create_folders(folder);
     lock_.emplace(folder / "lock",
@@ -342,7 +342,7 @@ class FileBank : public BankStore {
     return at::from_blob(const_cast<std::byte*>(bytes), shape, at::TensorOptions(type));
   }
 
-  Logger& log_;
+  const Logger& log_;
   std::optional<FileLock> lock_;
   std::string identity_;
   std::vector<std::unique_ptr<SlotFile>> slots_;
@@ -370,7 +370,7 @@ std::unique_ptr<BankStore> make_memory_bank(const BankLayout& layout, at::Device
 
 std::unique_ptr<BankStore> open_file_bank(const BankLayout& layout, const fs::path& folder,
                                           const std::map<std::string, std::string>& identity,
-                                          Logger& log) {
+                                          const Logger& log) {
   return std::make_unique<FileBank>(layout, folder, identity, log);
 }
 

@@ -79,6 +79,6 @@ std::unique_ptr<BankStore> make_memory_bank(const BankLayout& layout, at::Device
 std::unique_ptr<BankStore> open_file_bank(const BankLayout& layout,
                                           const std::filesystem::path& folder,
                                           const std::map<std::string, std::string>& identity,
-                                          Logger& log);
+                                          const Logger& log);
 
 }  // namespace protogcd

@@ -52,7 +52,7 @@ void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
 }
 
 std::string choose_backbone(const BackboneOptions& options, const SourceTable& images,
-                            Logger& log) {
+                            const Logger& log) {
   if (!options.backbone.empty()) return options.backbone;
   if (const auto larger = first_larger_image(images, kBuiltinShortSide)) {
     throw UsageError(
@@ -67,7 +67,7 @@ std::string choose_backbone(const BackboneOptions& options, const SourceTable& i
   return std::string(kBuiltinBackbone);
 }
 
-Backbone open_backbone(const BackboneOptions& options, Logger& log) {
+Backbone open_backbone(const BackboneOptions& options, const Logger& log) {
   Backbone backbone = load_backbone(
       {.backbone = options.backbone, .weights_dir = options.weights_dir, .heads = options.heads});
   Preprocessing& pixels = backbone.preprocessing;

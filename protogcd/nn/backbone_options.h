@@ -24,10 +24,11 @@ void declare_backbone_options(OptionTable& table, BackboneOptions& options);
 
 /// What --backbone says; if nothing, the built-in one where all images are small enough for it,
 /// else a UsageError that says which file to get.
-std::string choose_backbone(const BackboneOptions& options, const SourceTable& images, Logger& log);
+std::string choose_backbone(const BackboneOptions& options, const SourceTable& images,
+                            const Logger& log);
 
 /// Loads what --backbone names; --image-size, --mean and --std replace the backbone's own
 /// preprocessing. UsageError where they make no sense.
-Backbone open_backbone(const BackboneOptions& options, Logger& log);
+Backbone open_backbone(const BackboneOptions& options, const Logger& log);
 
 }  // namespace protogcd

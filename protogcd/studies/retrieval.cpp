@@ -78,7 +78,7 @@ std::vector<ClassExamples> find_examples(const std::filesystem::path& prediction
 }
 
 Image example_sheet(const std::vector<ClassExamples>& classes, std::size_t top,
-                    const std::filesystem::path& folder, Logger& log) {
+                    const std::filesystem::path& folder, const Logger& log) {
   StoredImages images;
   std::vector<Image> tiles;
   const auto columns = 2 * top + 1;

@@ -31,6 +31,6 @@ std::vector<ClassExamples> find_examples(const std::filesystem::path& prediction
 /// A row for each class: its most typical images, a gap, its least typical ones with the extreme
 /// one last. What cannot be read is grey, and told to the log. Paths are relative to `folder`.
 Image example_sheet(const std::vector<ClassExamples>& classes, std::size_t top,
-                    const std::filesystem::path& folder, Logger& log);
+                    const std::filesystem::path& folder, const Logger& log);
 
 }  // namespace protogcd

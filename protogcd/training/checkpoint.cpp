@@ -57,7 +57,7 @@ std::optional<TrainingState> CheckpointStore::load_file(const fs::path& file,
                        .epoch_sums = sums ? sums->clone() : at::Tensor()};
 }
 
-std::optional<TrainingState> CheckpointStore::load(CheckpointTensors& tensors, Logger& log) const {
+std::optional<TrainingState> CheckpointStore::load(CheckpointTensors& tensors, const Logger& log) const {
   std::optional<ModelFileError> damage;
   for (const fs::path& file : {fresh(), latest(), previous()}) {
     try {

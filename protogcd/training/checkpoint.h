@@ -39,7 +39,7 @@ class CheckpointStore {
   /// The newest good checkpoint; nothing if there is none. A damaged one is named in a warning and
   /// the one before it is used. ModelFileError where all are damaged, UsageError (naming what
   /// differs) where a checkpoint belongs to another run.
-  std::optional<TrainingState> load(CheckpointTensors& tensors, Logger& log) const;
+  std::optional<TrainingState> load(CheckpointTensors& tensors, const Logger& log) const;
 
   std::filesystem::path latest() const { return folder_ / "latest.safetensors"; }
   std::filesystem::path previous() const { return folder_ / "previous.safetensors"; }

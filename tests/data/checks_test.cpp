@@ -49,8 +49,7 @@ TEST(Duplicates, AreFoundByContentAlone) {
 
 /// "file: reason" of every image that cannot be read.
 std::vector<std::string> unreadable_of(const Dataset& dataset, std::size_t threads = 2) {
-  Logger log(LogLevel::kSilent);
-  const Context context{.threads = threads, .log = log};
+  const Context context{.threads = threads};
   SkippedFiles skipped(BadImagePolicy::parse("skip", "100%"), dataset.samples.size());
   find_unreadable(dataset, {}, context, skipped);
   std::vector<std::string> texts;
@@ -97,8 +96,7 @@ TEST(Verify, StopsWhereTheLimitSaysSo) {
   const TemporaryFolder folder;
   for (int i = 0; i < 200; ++i) put_file(folder / fmt::format("{:03}.png", i), "x");
   const Dataset dataset = load_images(folder.path());
-  Logger log(LogLevel::kSilent);
-  const Context context{.threads = 3, .log = log};
+  const Context context{.threads = 3};
   SkippedFiles skipped(BadImagePolicy::parse("skip", "5"), 200);
   EXPECT_THROW(find_unreadable(dataset, {}, context, skipped), DataError);
   EXPECT_LT(skipped.count(), 200u);

@@ -30,8 +30,7 @@ using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
 DemoSummary write_demo(const DemoOptions& options, std::uint64_t seed, std::size_t threads = 2) {
-  Logger log(LogLevel::kSilent);
-  return write_demo_dataset(options, {.threads = threads, .seed = seed, .log = log});
+  return write_demo_dataset(options, {.threads = threads, .seed = seed});
 }
 
 /// Every file below a folder with its bytes.

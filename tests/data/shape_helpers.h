@@ -12,8 +12,7 @@ namespace protogcd::testing {
 
 inline std::vector<drawn::Shape> classes_of(std::size_t count, std::uint64_t seed,
                                             std::size_t threads = 2) {
-  Logger log(LogLevel::kSilent);
-  return drawn::shape_classes(count, {.threads = threads, .seed = seed, .log = log});
+  return drawn::shape_classes(count, {.threads = threads, .seed = seed});
 }
 
 /// The highest overlap at the best rotation and scale, by a search finer than the one that chose

@@ -217,8 +217,7 @@ TEST_F(AnalysisRun, CifarCFilesAndRecordsAreRead) {
 }
 
 TEST_F(AnalysisRun, FeaturesThatAreNotNumbersAreAnErrorEverywhere) {
-  Logger log(LogLevel::kError);
-  const Context context{.device = "cpu", .log = log};
+  const Context context{.device = "cpu"};
   Model model = load_model(work->folder / "run", {}, context);
   model.set_prototypes({.centres = at::full({16, 64}, std::nan(""))});
   model.save(work->folder / "broken");
@@ -242,8 +241,7 @@ TEST_F(AnalysisRun, AttentionShowsEveryHeadBeforeAndAfter) {
 }
 
 TEST_F(AnalysisRun, AttentionIsThatOfTheTrainedModel) {
-  Logger log(LogLevel::kError);
-  const Context context{.device = "cpu", .dtype = "float32", .log = log};
+  const Context context{.device = "cpu", .dtype = "float32"};
   const Model model = load_model(work->folder / "run", {}, context);
   const Backbone backbone = backbone_of(model.info(), {});
   const Vit after = trained_vit(backbone, model);
@@ -276,8 +274,7 @@ TEST_F(AnalysisRun, ARunLeavesAttentionOfChosenImagesForItsReport) {
   EXPECT_EQ(file.at("after").shape, (std::vector<std::int64_t>{n, 1, 4, 4}));
   EXPECT_FALSE(std::ranges::equal(file.at("before").bytes, file.at("after").bytes));
   // The first example's map is that of the trained network on its file.
-  Logger log(LogLevel::kError);
-  const Context context{.device = "cpu", .dtype = "float32", .log = log};
+  const Context context{.device = "cpu", .dtype = "float32"};
   const Model model = load_model(work->folder / "shown", {}, context);
   const Backbone backbone = backbone_of(model.info(), {});
   std::int64_t row = 0;

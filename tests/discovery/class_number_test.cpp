@@ -165,8 +165,7 @@ struct Clouds {
 
 class Counting : public ::testing::Test {
  protected:
-  Logger log_{LogLevel::kError};
-  Context context_{.log = log_};
+  Context context_;
 };
 
 TEST_F(Counting, TheSilhouetteIsHighestAtTheTrueNumber) {

@@ -168,8 +168,7 @@ TEST_F(OutlierRun, AModelWithoutThresholdLeavesTheColumnEmpty) {
 }
 
 TEST_F(OutlierRun, AModelWhoseCosinesAreNotNumbersIsAnError) {
-  Logger log(LogLevel::kError);
-  const Context context{.device = "cpu", .log = log};
+  const Context context{.device = "cpu"};
   Model model = load_model(work->folder / "run", {}, context);
   model.set_prototypes({.centres = at::full({16, 64}, std::nan(""))});
   model.save(work->folder / "broken");

@@ -190,10 +190,8 @@ TEST(ImageLoader, RandomViewsAreThoseOfTheirKeysFromFilesAndFromTheCache) {
   SkippedFiles skipped(bears("0"), 10);
   const ViewSize view = ViewSize::for_crop(kSide);
   ImageCache all(10, 1 << 20), few(10, 3000), none(10, 0);
-  Logger quiet(LogLevel::kSilent);
   for (ImageCache* cache : {&all, &few, &none}) {
-    read_all_images(set.sources, set.list, view.short_side, {}, *cache, skipped,
-                    {.threads = 2, .log = quiet});
+    read_all_images(set.sources, set.list, view.short_side, {}, *cache, skipped, {.threads = 2});
   }
   EXPECT_NE(few.find(0), nullptr);
   EXPECT_EQ(few.find(9), nullptr);
@@ -229,9 +227,8 @@ TEST(ImageLoader, CenterViewsFromTheCacheAreTheSame) {
   const ImagesOnDisk set(4);
   SkippedFiles skipped(bears("0"), 4);
   ImageCache cache(4, 1 << 20);
-  Logger quiet(LogLevel::kSilent);
   read_all_images(set.sources, set.list, ViewSize::for_crop(kSide).short_side, {}, cache, skipped,
-                  {.threads = 2, .log = quiet});
+                  {.threads = 2});
   LoaderOptions cached = options(4);
   cached.cache = &cache;
   ImageLoader loader(set.sources, ImageList::center_views(set.list), cached, skipped);

@@ -20,6 +20,7 @@
 #include "protogcd/image/encode.h"
 #include "protogcd/nn/random_state.h"
 #include "tests/image/image_helpers.h"
+#include "tests/support/recorded_host.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -33,6 +34,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::random_image;
+using testing::RecordedHost;
 using testing::run_protogcd;
 using testing::TemporaryFolder;
 
@@ -87,8 +89,8 @@ struct Work {
   std::vector<std::uint32_t> images;
   LoaderOptions loader;
   Trunk trunk{Vit(kTiny, random_vit_state(kTiny)), type_, at::kCPU};
-  mutable Logger log{LogLevel::kInfo};
-  Context context{.threads = 2, .seed = 5, .log = log};
+  std::shared_ptr<RecordedHost> host = std::make_shared<RecordedHost>();
+  Context context{.threads = 2, .seed = 5, .log = Logger(host), .progress_sink = host};
 };
 
 bool equal(const BankStore& a, const BankStore& b) {
@@ -185,10 +187,10 @@ TEST(TokenBank, AFileIsUsedAgainAndNotTouched) {
   work.bank({.views = 3, .home = BankHome::kFile}).prepare(0);
   const auto before = fs::last_write_time(work.folder / "bank/view-01.journal");
   const std::string content = read_text_file(work.folder / "bank/view-01.tokens");
-  ::testing::internal::CaptureStderr();
+  work.host->take();
   TokenBank again = work.bank({.views = 3, .home = BankHome::kFile});
   again.prepare(0);
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");  // nothing is missing
+  EXPECT_EQ(work.host->take(), "");  // nothing is missing
   EXPECT_EQ(fs::last_write_time(work.folder / "bank/view-01.journal"), before);
   EXPECT_EQ(read_text_file(work.folder / "bank/view-01.tokens"), content);
 }
@@ -207,9 +209,9 @@ TEST(TokenBank, WhatIsStaleIsMadeAnewAndSaidSo) {
   const std::string before = read_text_file(work.folder / "bank/view-00.tokens");
   const BankPlan plan = work.plan({.views = 2, .home = BankHome::kFile});
   {  // another backbone, which this test's trunk is not: the tokens come out the same
-    ::testing::internal::CaptureStderr();
+    work.host->take();
     work.bank(plan, {{"backbone", "another"}}).prepare(0);
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+    EXPECT_THAT(work.host->take(),
                 AllOf(HasSubstr("made with other backbone"), HasSubstr("2 views of 21 images")));
     EXPECT_EQ(read_text_file(work.folder / "bank/view-00.tokens"), before);
   }
@@ -217,19 +219,17 @@ TEST(TokenBank, WhatIsStaleIsMadeAnewAndSaidSo) {
     Work other;
     other.context.seed = 6;
     BankPlan there = plan;
-    ::testing::internal::CaptureStderr();
     TokenBank(there, work.sources, work.images, work.trunk, work.loader, nullptr,
               {{"backbone", "another"}}, other.context)
         .prepare(0);
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("made with other seed"));
+    EXPECT_THAT(other.host->take(), HasSubstr("made with other seed"));
     EXPECT_NE(read_text_file(work.folder / "bank/view-00.tokens"), before);
   }
   {  // an image that has changed
     write_png(work.folder / "images/100.png", random_image(60, 50, 99));
-    ::testing::internal::CaptureStderr();
+    work.host->take();
     work.bank(plan, {{"backbone", "another"}}).prepare(0);
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-                HasSubstr("made with other images, seed"));
+    EXPECT_THAT(work.host->take(), HasSubstr("made with other images, seed"));
   }
 }
 
@@ -241,10 +241,10 @@ TEST(TokenBank, DamageIsNamedAndOnlyItIsComputedAgain) {
   const std::int64_t row = 17 * 64 * 4;
   flip_a_byte(work.folder / "bank/view-01.tokens", 18 * row + 5);  // in the second block
   fs::resize_file(work.folder / "bank/view-02.tokens", 10);        // nothing is left
-  ::testing::internal::CaptureStderr();
+  work.host->take();
   TokenBank bank = work.bank({.views = 3, .home = BankHome::kFile});
   bank.prepare(0);
-  const std::string said = ::testing::internal::GetCapturedStderr();
+  const std::string said = work.host->take();
   EXPECT_THAT(said, AllOf(HasSubstr("view-01.tokens: 1 of 2 blocks are damaged"),
                           HasSubstr("view-02.tokens: 2 of 2 blocks are damaged"),
                           Not(HasSubstr("view-00")), HasSubstr("37 of 63 views are there")));
@@ -256,10 +256,10 @@ TEST(TokenBank, ATornJournalPromisesOnlyItsWholeLines) {
   work.bank({.views = 2, .home = BankHome::kFile}).prepare(0);
   const fs::path journal = work.folder / "bank/view-00.journal";
   fs::resize_file(journal, fs::file_size(journal) - 4);
-  ::testing::internal::CaptureStderr();
+  work.host->take();
   TokenBank bank = work.bank({.views = 2, .home = BankHome::kFile});
   bank.prepare(0);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+  EXPECT_THAT(work.host->take(),
               AllOf(HasSubstr("37 of 42 views are there"), Not(HasSubstr("damaged"))));
   TokenBank good = work.bank({.views = 2, .home = BankHome::kHost});
   good.prepare(0);

@@ -38,10 +38,9 @@ class Pretrain : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     shapes_ = new testing::TemporaryFolder;
-    Logger log(LogLevel::kSilent);
     drawn::write_shapes_dataset(
         {.out = *shapes_ / "train", .classes = 4, .per_class = 40, .size = 24},
-        {.threads = 2, .seed = 1, .log = log});
+        {.threads = 2, .seed = 1});
   }
   static void TearDownTestSuite() {
     delete shapes_;
@@ -83,9 +82,7 @@ class Pretrain : public ::testing::Test {
     return lines;
   }
 
-  static Context quiet(Logger& log) {
-    return {.device = "cpu", .dtype = "float32", .threads = 1, .log = log};
-  }
+  static Context quiet() { return {.device = "cpu", .dtype = "float32", .threads = 1}; }
   PretrainOptions tiny(const std::string& out, std::int64_t steps) const {
     PretrainOptions options;
     options.out = at(out);
@@ -100,9 +97,8 @@ class Pretrain : public ::testing::Test {
   /// Without the program around it, which saves the time to start.
   static PretrainSummary run(const PretrainOptions& options,
                              const std::string& labelled = train_folder()) {
-    Logger log(LogLevel::kSilent);
     return pretrain(load_folders(labelled, {}), {}, options, BadImagePolicy::parse("skip", "100%"),
-                    quiet(log));
+                    quiet());
   }
   static void expect_error(const PretrainOptions& options, int code, const std::string& text,
                            const std::string& labelled = train_folder()) {
@@ -150,8 +146,7 @@ TEST_F(Pretrain, TheFileIsABackboneWithTheFeaturesOfTraining) {
   EXPECT_TRUE(backbone.vit.unused().empty());
 
   // Training's own forward pass, with the file's weights.
-  Logger log(LogLevel::kSilent);
-  const Context context = quiet(log);
+  const Context context = quiet();
   const PixelSet set = load_pixels(load_folders(train_folder(), {}), 24, {}, at::kCPU, {}, context);
   const at::Tensor images =
       ViewMaker(Augment::kNone, {}, at::kFloat, at::kCPU).plain(set.pixels.narrow(0, 0, 8));

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -128,14 +127,9 @@ void write_run(const std::filesystem::path& run) {
   write_file_atomically(run / "config.toml", "k = 4 # </script>\n");
 }
 
-Context quiet() {
-  static Logger log(LogLevel::kError);
-  return {.log = log};
-}
-
 nlohmann::json data_of(const std::filesystem::path& folder) {
   const RunContents run = read_run(folder);
-  return report_data(run, feature_map(run, quiet()), quiet());
+  return report_data(run, feature_map(run, Context{}), Context{});
 }
 
 TEST(Base64, FollowsTheStandard) {
@@ -223,7 +217,7 @@ TEST(ReportData, MoreAttentionThanAPictureHoldsIsNamed) {
       {"after", ElementType::kUint8, {kMany, 1, 1, 1}, all(maps)}};
   write_safetensors(folder / "run/attention.safetensors", entries);
   try {
-    report_data(read_run(folder / "run"), {}, quiet());
+    report_data(read_run(folder / "run"), {}, Context{});
     FAIL() << "took more than a picture holds";
   } catch (const ModelFileError& error) {
     EXPECT_THAT(error.what(), HasSubstr("attention.safetensors"));
@@ -258,7 +252,7 @@ TEST(ReportData, WhatIsMissingOrDoesNotFitIsNamed) {
 TEST(ReportData, DamagedJsonIsNamed) {
   const TemporaryFolder folder;
   write_run(folder / "run");
-  const auto read = [&] { return report_data(read_run(folder / "run"), {}, quiet()); };
+  const auto read = [&] { return report_data(read_run(folder / "run"), {}, Context{}); };
   const auto refused = [&](const std::string& name, const std::string& text) {
     const std::string good = read_text_file(folder / "run" / name);
     write_file_atomically(folder / "run" / name, text);
@@ -324,7 +318,7 @@ TEST(RunContents, ImagesThatWereMovedAreFoundBelowTheirNewFolder) {
   std::filesystem::rename(folder / "run/images", folder / "new/place/images");
   const auto places = [&](const std::filesystem::path& root) {
     const RunContents run = read_run(folder / "run", root);
-    return report_data(run, {}, quiet()).at("images").at("thumbnail").get<std::set<int>>();
+    return report_data(run, {}, Context{}).at("images").at("thumbnail").get<std::set<int>>();
   };
   EXPECT_EQ(places({}), std::set<int>{-1});
   EXPECT_EQ(places(folder / "new"), std::set<int>{-1});
@@ -416,8 +410,8 @@ TEST(RunExport, TablesNameEveryImageWithWhatWasFound) {
   const TemporaryFolder folder;
   write_run(folder / "run");
   const RunContents run = read_run(folder / "run");
-  const FeatureMap map = feature_map(run, quiet());
-  export_run(run, map, folder / "out", quiet());
+  const FeatureMap map = feature_map(run, Context{});
+  export_run(run, map, folder / "out", Context{});
   const CsvTable table = CsvTable::read(folder / "out/images.csv");
   ASSERT_EQ(table.rows().size(), static_cast<std::size_t>(kImages));
   const auto field = [&](std::size_t row, const char* column) {
@@ -440,7 +434,7 @@ TEST(RunExport, TensorBoardsProjectorReadsIt) {
   const TemporaryFolder folder;
   write_run(folder / "run");
   const RunContents run = read_run(folder / "run");
-  export_run(run, feature_map(run, quiet()), folder / "out", quiet());
+  export_run(run, feature_map(run, Context{}), folder / "out", Context{});
   const auto found = testing::read_by_projector(folder / "out");
   if (found.is_null()) GTEST_SKIP() << "no Python with the package tensorboard";
   ASSERT_EQ(found.size(), 2u);
@@ -462,7 +456,7 @@ TEST(RunExport, SpritesStandInTheOrderOfTheRows) {
   const TemporaryFolder folder;
   write_run(folder / "run");
   const RunContents run = read_run(folder / "run");
-  export_run(run, feature_map(run, quiet()), folder / "out", quiet());
+  export_run(run, feature_map(run, Context{}), folder / "out", Context{});
   const auto sheet = std::get<Image>(read_image(folder / "out/sprites.jpg"));
   EXPECT_EQ(sheet.width, 9 * 64);  // 80 images: nine rows of nine
   EXPECT_EQ(sheet.height, 9 * 64);
@@ -490,12 +484,10 @@ TEST(RunExport, StopsWhenItIsInterrupted) {
   const TemporaryFolder folder;
   write_run(folder / "run");
   const RunContents run = read_run(folder / "run");
-  const FeatureMap map = feature_map(run, quiet());
-  const InterruptGuard interrupt;
-  Context context = quiet();
-  context.interrupt = &interrupt;
+  const FeatureMap map = feature_map(run, Context{});
+  const Context context;
   EXPECT_NO_THROW(export_run(run, map, folder / "whole", context));
-  std::raise(SIGINT);
+  context.stop.request_stop();
   try {
     export_run(run, map, folder / "out", context);
     FAIL() << "went on";
@@ -538,7 +530,7 @@ TEST(ReportPage, NoNameCanLeaveTheData) {
   if (!has_report_page()) GTEST_SKIP() << "built without npm";
   const TemporaryFolder folder;
   write_run(folder / "run");
-  write_report(folder / "run", folder / "run/report.html", quiet());
+  write_report(folder / "run", folder / "run/report.html", Context{});
   const std::string page = read_text_file(folder / "run/report.html");
   const std::size_t start = page.find("<script id=\"data\"");
   ASSERT_NE(start, std::string::npos);
@@ -557,7 +549,7 @@ void drive_page(const std::string& script) {
   if (chromium.empty()) GTEST_SKIP() << "no chromium here";
   const TemporaryFolder folder;
   write_run(folder / "run");
-  write_report(folder / "run", folder / "run/report.html", quiet());
+  write_report(folder / "run", folder / "run/report.html", Context{});
   const auto result = testing::run_command(
       {"node", testing::source_folder() + "/web/tests/" + script, folder / "run/report.html",
        chromium, PROTOGCD_PLAYWRIGHT, folder.path()});

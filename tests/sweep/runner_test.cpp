@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <thread>
@@ -52,14 +51,14 @@ class Runner : public ::testing::Test {
                     head, values));
   }
 
-  SweepResults run(bool restart_changed = false, const InterruptGuard* interrupt = nullptr) {
+  SweepResults run(bool restart_changed = false, const StopToken& stop = {}) {
     file_ = read_sweep(folder_ / "s.toml");
     cells_ = plan_cells(file_, out_, [](const SweepStep& step) {
       const bool trains = step.verb == "train";
       return VerbTraits{
           .resumes = trains, .overwrites = false, .takes_model = !trains, .shared_keys = {}};
     });
-    Context context{.log = log_, .interrupt = interrupt};
+    const Context context{.stop = stop};
     return run_sweep(file_, cells_,
                      {.program = folder_ / "program",
                       .out = out_,
@@ -78,7 +77,6 @@ class Runner : public ::testing::Test {
 
   testing::TemporaryFolder folder_;
   std::filesystem::path out_ = folder_ / "out";
-  Logger log_{LogLevel::kSilent};
   SweepFile file_;
   std::vector<Cell> cells_;
 };
@@ -227,14 +225,14 @@ TEST_F(Runner, TheFolderOfARunIsNoSweep) {
 
 TEST_F(Runner, AnInterruptStopsTheCellsAndTheSweepGoesOnLater) {
   write("", "1, 9, 2");
-  const InterruptGuard guard;
+  const StopToken stop;
   std::thread stopper([&] {
     // k = 1 is finished and 2 has followed it once all three were called; 9 is still asleep.
     while (!std::filesystem::exists(folder_ / "out/cells/2_seed-0/train.json"))
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    ::raise(SIGTERM);
+    stop.request_stop();
   });
-  EXPECT_THAT(message_of<InterruptedError>([&] { run(false, &guard); }),
+  EXPECT_THAT(message_of<InterruptedError>([&] { run(false, stop); }),
               HasSubstr("2 of 3 cells are finished"));
   stopper.join();
   write_file_atomically(folder_ / "quick", "");

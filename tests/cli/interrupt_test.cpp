@@ -1,5 +1,5 @@
 // Ctrl-C: a flag first, the end at the second.
-#include "protogcd/core/interrupt.h"
+#include "protogcd/cli/interrupt.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include "protogcd/core/context.h"
 #include "protogcd/core/error.h"
 
-namespace protogcd {
+namespace protogcd::cli {
 namespace {
 
 using ::testing::ExitedWithCode;
@@ -25,16 +25,14 @@ TEST(InterruptGuard, TheFirstSignalSetsAFlagAndSaysSo) {
   allow_signals();
   for (const int number : {SIGINT, SIGTERM}) {
     const InterruptGuard guard;
-    Logger log;
-    const Context context{.log = log, .interrupt = &guard};
+    const Context context{.stop = guard.token()};
     EXPECT_FALSE(context.interrupted());
     ::testing::internal::CaptureStderr();
     ::raise(number);
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("Ctrl-C again"));
     EXPECT_TRUE(context.interrupted());
   }
-  Logger log;
-  EXPECT_FALSE((Context{.log = log}.interrupted()));
+  EXPECT_FALSE(Context{}.interrupted());
 }
 
 TEST(InterruptGuard, TheSecondSignalLeavesAtOnce) {
@@ -80,4 +78,4 @@ TEST(InterruptGuard, ThereIsOneAtATime) {
 }
 
 }  // namespace
-}  // namespace protogcd
+}  // namespace protogcd::cli

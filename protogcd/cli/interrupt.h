@@ -2,11 +2,13 @@
 // ends the program at once.
 #pragma once
 
-namespace protogcd {
+#include "protogcd/core/stop.h"
 
-/// While it lives, SIGINT and SIGTERM set a flag that long work looks at between two steps (through
-/// `Context::interrupted`), save what it has, and throw InterruptedError. A line on stderr says so
-/// to the user. A second signal leaves with exit code 128 + its number (130 for Ctrl-C).
+namespace protogcd::cli {
+
+/// While it lives, SIGINT and SIGTERM set a flag that long work looks at between two steps (give
+/// its `token` to `Context::stop`), save what it has, and throw InterruptedError. A line on stderr
+/// says so to the user. A second signal leaves with exit code 128 + its number (130 for Ctrl-C).
 ///
 /// Signals belong to the whole process, so one guard may live at a time (InternalError). A signal
 /// that the program was started to ignore (nohup, background jobs of scripts) stays ignored.
@@ -17,8 +19,12 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
+  const StopToken& token() const { return token_; }
   /// Whether a signal has come. Cheap, from any thread.
-  bool interrupted() const;
+  bool interrupted() const { return token_.stop_requested(); }
+
+ private:
+  StopToken token_;
 };
 
-}  // namespace protogcd
+}  // namespace protogcd::cli

@@ -1,4 +1,4 @@
-#include "protogcd/core/interrupt.h"
+#include "protogcd/cli/interrupt.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "protogcd/core/error.h"
 
-namespace protogcd {
+namespace protogcd::cli {
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM};
@@ -18,11 +18,14 @@ constexpr std::array kSignals = {SIGINT, SIGTERM};
 // A handler can reach nothing but globals, and may do little with them: these are lock-free.
 std::atomic<bool> guard_lives = false;
 std::atomic<int> signals_seen = 0;
+std::atomic<const StopToken*> token_of_guard = nullptr;
 std::array<struct sigaction, kSignals.size()> previous_actions;
 static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<const StopToken*>::is_always_lock_free);
 
 extern "C" void protogcd_handle_interrupt(int number) {
   if (signals_seen.fetch_add(1) > 0) ::_exit(128 + number);
+  if (const StopToken* token = token_of_guard) token->request_stop();
   const int saved = errno;
   // The line break ends a progress bar.
   constexpr std::string_view kMessage =
@@ -39,6 +42,7 @@ extern "C" void protogcd_handle_interrupt(int number) {
 InterruptGuard::InterruptGuard() {
   if (guard_lives.exchange(true)) throw InternalError("InterruptGuard: there is one already");
   signals_seen = 0;
+  token_of_guard = &token_;
   struct sigaction action {};
   action.sa_handler = protogcd_handle_interrupt;
   action.sa_flags = SA_RESTART;  // reads and writes in progress go on
@@ -53,11 +57,8 @@ InterruptGuard::~InterruptGuard() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], &previous_actions[i], nullptr);
   }
+  token_of_guard = nullptr;
   guard_lives = false;
 }
 
-bool InterruptGuard::interrupted() const {
-  return signals_seen.load(std::memory_order_relaxed) > 0;
-}
-
-}  // namespace protogcd
+}  // namespace protogcd::cli
