@@ -103,7 +103,7 @@ SampleSizes sizes_of(OutlierSampling sampling, std::size_t inside, std::size_t o
             fmt::format("the released code's sampling needs at least {} images of known classes, "
                         "and there are {}",
                         5 * kBatch, inside),
-            "use --sampling all or balanced");
+            fmt::format("use {} all or balanced", option_name("sampling")));
       }
       return {inside, std::min(inside / 5 / kBatch * kBatch, outside)};
   }

@@ -382,7 +382,7 @@ int run_command_line(const std::vector<std::string>& arguments, const std::vecto
     }
     return exit_code;
   } catch (const Error& error) {
-    return report(error.what(), error.hint(), error.kind());
+    return report(error.spelled(flag_of), error.spelled_hint(flag_of), error.kind());
   } catch (const std::filesystem::filesystem_error& error) {
     return report(fmt::format("'{}': {}", error.path1().string(), error.code().message()), "",
                   ErrorKind::kFile);

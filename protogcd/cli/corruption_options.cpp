@@ -23,7 +23,7 @@ std::vector<const Corruption*> parse_corruptions(const std::string& text) {
     try {
       add_once(chosen, &find_corruption(trim(name)));
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("--corruptions: {}", error.what()));
+      throw UsageError(fmt::format("--corruptions: {}", error.marked()));
     }
   }
   return chosen;

@@ -34,6 +34,10 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 
 }  // namespace
 
+std::string flag_of(std::string_view key) {
+  return fmt::format("--{}", kebab_case(key));
+}
+
 struct StderrLog::Implementation {
   spdlog::logger logger{"protogcd", std::make_shared<spdlog::sinks::stderr_color_sink_mt>()};
 };
@@ -48,6 +52,10 @@ StderrLog::~StderrLog() = default;
 
 void StderrLog::write(LogLevel level, std::string_view message) {
   implementation_->logger.log(spdlog_level(level), one_line(message));
+}
+
+std::string StderrLog::spell(std::string_view key) const {
+  return flag_of(key);
 }
 
 Logger stderr_log(LogLevel level) {

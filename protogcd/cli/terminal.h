@@ -13,12 +13,16 @@
 
 namespace protogcd::cli {
 
+/// How the command line spells an option in a message: --k-max.
+std::string flag_of(std::string_view key);
+
 /// Messages on stderr, coloured on a terminal.
 class StderrLog : public LogSink {
  public:
   explicit StderrLog(bool with_times);
   ~StderrLog() override;
   void write(LogLevel level, std::string_view message) override;
+  std::string spell(std::string_view key) const override;
 
  private:
   struct Implementation;

@@ -26,7 +26,7 @@ struct AttentionVerbOptions {
 };
 
 void attention(const AttentionVerbOptions& options, Session& session) {
-  check_output_file(options.out, options.overwrite, "--out");
+  check_output_file(options.out, options.overwrite, "out");
   set_compute_threads(session.context.threads);
   Context context = session.context;
   context.device = "cpu";  // a few images

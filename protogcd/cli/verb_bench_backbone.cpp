@@ -191,7 +191,7 @@ std::vector<std::string> row_of(const Result& result, const Session& session) {
 }
 
 void bench_backbone(const Options& options, Session& session) {
-  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "--csv");
+  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   at::set_num_threads(static_cast<int>(session.context.threads));
   std::vector<std::vector<std::string>> rows;
   for (const auto& name : options.backbones) {

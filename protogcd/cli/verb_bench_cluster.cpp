@@ -174,7 +174,7 @@ std::vector<std::vector<std::string>> Benchmark::rows() const {
 }
 
 void bench_cluster(const Options& options, Session& session) {
-  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "--csv");
+  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   if (options.k > options.rows)
     throw UsageError(fmt::format("--k: {} clusters of {} rows", options.k, options.rows));
   set_compute_threads(session.context.threads);

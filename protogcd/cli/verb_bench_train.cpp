@@ -421,7 +421,7 @@ std::vector<std::vector<std::string>> Benchmark::rows() const {
 }
 
 void bench_train(const Options& options, Session& session) {
-  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "--csv");
+  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   if (options.batch > options.images) {
     throw UsageError(fmt::format("--batch: {} images a step are more than the {} of the bank",
                                  options.batch, options.images),

@@ -203,7 +203,7 @@ std::vector<std::vector<std::string>> Benchmark::table() const {
 }
 
 void bench_tsne(const Options& options, Session& session) {
-  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "--csv");
+  if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   Benchmark benchmark(options, session);
   benchmark.run();
   show_bench_table(kColumns, benchmark.table(), options.csv, session);

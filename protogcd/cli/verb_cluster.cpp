@@ -124,7 +124,7 @@ void check_model_folder(const ClusterVerbOptions& options) {
                     options.save_model.string()),
         "choose another folder");
   }
-  check_output_file(options.save_model / "model.json", options.overwrite, "--save-model");
+  check_output_file(options.save_model / "model.json", options.overwrite, "save_model");
 }
 
 void save_model(const std::filesystem::path& folder, const ClusterInput& input,
@@ -176,7 +176,7 @@ void print_words(const ClusterVerbOptions& options, const ClusterInput& input,
 }
 
 void cluster(const ClusterVerbOptions& options, Session& session) {
-  if (!options.out.empty()) check_output_file(options.out, options.overwrite, "--out");
+  if (!options.out.empty()) check_output_file(options.out, options.overwrite, "out");
   if (!options.save_model.empty()) create_folders(options.save_model);
   check_model_folder(options);
   set_compute_threads(session.context.threads);

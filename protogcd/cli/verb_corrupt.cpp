@@ -41,7 +41,7 @@ void corrupt_images(CorruptVerbOptions options, Session& session) {
   CorruptOptions& folders = options.folders;
   folders.corruptions = parse_corruptions(options.corruptions);
   folders.severities = parse_severities(options.severities);
-  if (!options.sheet.empty()) check_output_file(options.sheet, folders.overwrite, "--sheet");
+  if (!options.sheet.empty()) check_output_file(options.sheet, folders.overwrite, "sheet");
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();

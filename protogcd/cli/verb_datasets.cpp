@@ -134,7 +134,7 @@ struct SplitOptions {
 };
 
 void write_split(Session& session, const SplitOptions& options) {
-  check_output_file(options.csv, options.overwrite, "--csv");
+  check_output_file(options.csv, options.overwrite, "csv");
   const Dataset dataset = open_data(options.data, session.context.log);
   CsvWriter writer(options.csv, {"path", "label", "class", "known", "set"});
   CsvPaths paths(options.csv);

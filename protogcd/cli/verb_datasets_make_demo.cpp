@@ -20,7 +20,7 @@ struct MakeDemoOptions {
 void make_demo(const MakeDemoOptions& options, Session& session) {
   constexpr int kSheetColumns = 16;
   const auto& demo = options.demo;
-  if (!options.sheet.empty()) check_output_file(options.sheet, demo.overwrite, "--sheet");
+  if (!options.sheet.empty()) check_output_file(options.sheet, demo.overwrite, "sheet");
   const auto summary = drawn::write_demo_dataset(demo, session.context);
   if (!options.sheet.empty()) {
     write_png(options.sheet, drawn::demo_contact_sheet(kSheetColumns, static_cast<int>(demo.size),

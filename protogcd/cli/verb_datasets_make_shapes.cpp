@@ -20,7 +20,7 @@ struct MakeShapesOptions {
 void make_shapes(const MakeShapesOptions& options, Session& session) {
   constexpr int kSheetRows = 40, kSheetColumns = 16;
   const auto& shapes = options.shapes;
-  if (!options.sheet.empty()) check_output_file(options.sheet, shapes.overwrite, "--sheet");
+  if (!options.sheet.empty()) check_output_file(options.sheet, shapes.overwrite, "sheet");
   const auto classes = drawn::write_shapes_dataset(shapes, session.context);
   if (!options.sheet.empty()) {
     write_png(options.sheet,

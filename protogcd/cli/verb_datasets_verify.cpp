@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -48,9 +49,9 @@ std::optional<Dataset> open_or_note(const DataOptions& options, DatasetCheck& ch
   try {
     return open_data(options, silent);
   } catch (const DataError& error) {
-    check.problems.emplace_back(error.what());
+    check.problems.push_back(error.spelled(flag_of));
   } catch (const FileError& error) {
-    check.problems.emplace_back(error.what());
+    check.problems.push_back(error.spelled(flag_of));
   }
   return std::nullopt;
 }
@@ -106,7 +107,7 @@ void print_text(const Findings& findings) {
 
 void verify(Session& session, const VerifyOptions& options) {
   if (!options.skipped.empty()) {
-    check_output_file(options.skipped, options.overwrite, "--skipped");
+    check_output_file(options.skipped, options.overwrite, "skipped");
   }
   const Findings findings = look_over(session, options);
   if (session.json()) {

@@ -6,6 +6,7 @@
 
 #include "protogcd/cli/bench_photos.h"
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -114,7 +115,7 @@ void print_table(const std::vector<Method>& methods, std::optional<std::int64_t>
 }
 
 void estimate_k(EstimateVerbOptions options, Session& session) {
-  if (!options.curve.empty()) check_output_file(options.curve, options.overwrite, "--curve");
+  if (!options.curve.empty()) check_output_file(options.curve, options.overwrite, "curve");
   options.model.train.method->check_unknown_classes();
   options.model.train.material.sees_labelled = true;
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
@@ -128,7 +129,7 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   const ClassNumber found = verb.estimate();
   nlohmann::json json = found.to_json();
   if (const auto truth = verb.truth()) json["truth"] = *truth;
-  if (!session.json()) fmt::print("{}\n", found.in_words());
+  if (!session.json()) fmt::print("{}\n", found.in_words(flag_of));
   if (options.compare) {
     std::vector<Method> methods = {as_method(
         options.model.train.estimate.rule == ClassNumberRule::kPaper ? "Algorithm 1" : "clusters",

@@ -208,7 +208,7 @@ void check_options(const EvaluateVerbOptions& options) {
     for (const char* name : {"evaluation.json", "confusion-unlabelled.csv", "confusion-test.csv",
                              "corruptions.csv", "corruptions.md"}) {
       const auto file = options.out / name;
-      check_output_file(file, options.overwrite, "--out");
+      check_output_file(file, options.overwrite, "out");
       std::filesystem::remove(file);  // of an earlier evaluation: not to stand beside new numbers
     }
   }

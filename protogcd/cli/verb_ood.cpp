@@ -106,7 +106,7 @@ void check_options(const OodVerbOptions& options) {
   if (!options.out.empty()) {
     create_folders(options.out);
     for (const char* name : {"ood.csv", "ood.md", "ood.json"})
-      check_output_file(options.out / name, options.overwrite, "--out");
+      check_output_file(options.out / name, options.overwrite, "out");
   }
 }
 

@@ -20,7 +20,7 @@ struct PredictVerbOptions {
 };
 
 void predict(const PredictVerbOptions& options, Session& session) {
-  check_output_file(options.predict.out, options.predict.overwrite, "--out");
+  check_output_file(options.predict.out, options.predict.overwrite, "out");
   set_compute_threads(session.context.threads);
   const ImageSet set = open_image_set(options.images);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);

@@ -43,8 +43,8 @@ void write_page(const RunContents& run, const FeatureMap& map, const std::filesy
     if (exports.empty()) throw;
     throw Error(error.kind(),
                 fmt::format("{} (no page was written, but the export in {} is complete)",
-                            error.what(), exports.string()),
-                error.hint());
+                            error.marked(), exports.string()),
+                error.marked_hint());
   }
 }
 
@@ -57,8 +57,8 @@ void report(const ReportVerbOptions& options, Session& session) {
   }
   const auto out = options.out.empty() ? options.run / "report.html" : options.out;
   // The run's own page is made again without asking: nothing else is lost by it.
-  check_output_file(out, options.overwrite || options.out.empty(), "--out");
-  if (!options.exports.empty()) check_output_path(options.exports, options.overwrite, "--export");
+  check_output_file(out, options.overwrite || options.out.empty(), "out");
+  if (!options.exports.empty()) check_output_path(options.exports, options.overwrite, "export");
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();

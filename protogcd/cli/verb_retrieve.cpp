@@ -66,7 +66,7 @@ void write_csv(const std::filesystem::path& file, const std::vector<ClassExample
 void retrieve(const RetrieveVerbOptions& options, Session& session) {
   create_folders(options.out);
   for (const char* name : {"examples.csv", "examples.png"})
-    check_output_file(options.out / name, options.overwrite, "--out");
+    check_output_file(options.out / name, options.overwrite, "out");
   const auto predictions = predictions_of(options, session);
   const auto top = static_cast<std::size_t>(options.top);
   const auto classes = find_examples(predictions, top);

@@ -112,8 +112,8 @@ void check_commands(const SweepFile& file, const std::vector<Cell>& cells,
         verbs[i].check(command_of(cell.steps[i], out / "cells" / "new", 1));
       } catch (const Error& error) {
         throw ConfigError(fmt::format("{}: {} of cell {}: {}", file.name, cell.steps[i].name,
-                                      cell.slug, error.what()),
-                          error.hint());
+                                      cell.slug, error.marked()),
+                          error.marked_hint());
       }
     }
   }

@@ -8,6 +8,7 @@
 
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/method_options.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
@@ -41,7 +42,7 @@ void print_classes(std::vector<FoundClass> classes) {
 }
 
 void print(const TrainSummary& summary, const std::filesystem::path& out) {
-  if (summary.estimate) fmt::print("{}\n", summary.estimate->in_words());
+  if (summary.estimate) fmt::print("{}\n", summary.estimate->in_words(flag_of));
   fmt::print("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k,
              summary.k - summary.k_old, human_seconds(summary.seconds));
   const double in_new =
@@ -77,7 +78,7 @@ void write_page(const std::filesystem::path& out, const Session& session, const 
   } catch (const Error& error) {
     context.log.warning(
         fmt::format("the run is complete, but has no report: {}; make it with: protogcd report {}",
-                    error.what(), out.string()));
+                    error.marked(), out.string()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -45,7 +46,7 @@ ModelGuess guess_model(const WeightFile& file, const InspectOptions& options) {
     guess.unused = check_tensors(release.state, vit_tensors(config));
     guess.geometry = config;
   } catch (const ModelFileError& error) {
-    guess.problem = error.what();
+    guess.problem = error.spelled(flag_of);
   }
   return guess;
 }

@@ -29,11 +29,13 @@ bool BadImagePolicy::is_limit(std::string_view limit) {
 BadImagePolicy BadImagePolicy::parse(std::string_view mode, std::string_view limit) {
   BadImagePolicy policy;
   if (mode != "skip" && mode != "fail") {
-    throw UsageError(fmt::format("--bad-images: '{}', expected skip or fail", mode));
+    throw UsageError(
+        fmt::format("{}: '{}', expected skip or fail", option_name("bad_images"), mode));
   }
   policy.fail_ = mode == "fail";
   if (!policy.take_limit(limit)) {
-    throw UsageError(fmt::format("--max-bad: '{}', expected {}", limit, kLimitWords));
+    throw UsageError(
+        fmt::format("{}: '{}', expected {}", option_name("max_bad"), limit, kLimitWords));
   }
   return policy;
 }

@@ -1,9 +1,11 @@
 // Errors that reach the user. Each names the input at fault (file and line where there is one) and
-// may say what to do.
+// may say what to do. Options in them are named through option_name.h.
 #pragma once
 
 #include <stdexcept>
 #include <string>
+
+#include "protogcd/core/option_name.h"
 
 namespace protogcd {
 
@@ -22,16 +24,31 @@ enum class ErrorKind : int {
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::string hint = {})
-      : std::runtime_error(message), kind_(kind), hint_(std::move(hint)) {}
+      : std::runtime_error(protogcd::spelled(message)),
+        kind_(kind),
+        hint_(protogcd::spelled(hint)),
+        marked_(message),
+        marked_hint_(std::move(hint)) {}
 
   ErrorKind kind() const { return kind_; }
   int exit_code() const { return static_cast<int>(kind_); }
   /// What the user can do about it; may be empty.
   const std::string& hint() const { return hint_; }
 
+  // `what` and `hint` name options by their keys; a host that spells them otherwise asks for these.
+  std::string spelled(const OptionSpelling& spelling) const {
+    return protogcd::spelled(marked_, spelling);
+  }
+  std::string spelled_hint(const OptionSpelling& spelling) const {
+    return protogcd::spelled(marked_hint_, spelling);
+  }
+  /// The message and hint with their options still marked, to become part of another.
+  const std::string& marked() const { return marked_; }
+  const std::string& marked_hint() const { return marked_hint_; }
+
  private:
   ErrorKind kind_;
-  std::string hint_;
+  std::string hint_, marked_, marked_hint_;
 };
 
 /// One type per kind, so that callers catch what they can handle.

@@ -184,19 +184,21 @@ void remove_folder(const std::filesystem::path& path) {
   if (error) throw_file_error("remove", path, error.value());
 }
 
-void check_output_path(const std::filesystem::path& path, bool overwrite, std::string_view flag) {
+void check_output_path(const std::filesystem::path& path, bool overwrite, std::string_view option) {
   std::error_code error;
   if (!overwrite && std::filesystem::exists(path, error)) {
-    throw UsageError(fmt::format("{}: '{}' exists already", flag, path.string()),
-                     "choose another name, or add --overwrite to replace it");
+    throw UsageError(
+        fmt::format("{}: '{}' exists already", option_name(option), path.string()),
+        fmt::format("choose another name, or add {} to replace it", option_name("overwrite")));
   }
 }
 
-void check_output_file(const std::filesystem::path& path, bool overwrite, std::string_view flag) {
-  check_output_path(path, overwrite, flag);
+void check_output_file(const std::filesystem::path& path, bool overwrite, std::string_view option) {
+  check_output_path(path, overwrite, option);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    throw FileError(fmt::format("{}: '{}' is a folder, a file is needed", flag, path.string()));
+    throw FileError(
+        fmt::format("{}: '{}' is a folder, a file is needed", option_name(option), path.string()));
   }
   const AtomicFile probe(path);  // not committed: leaves nothing
 }

@@ -55,12 +55,12 @@ void remove_folder(const std::filesystem::path& path);
 /// The same where failing is no reason to stop.
 void remove_folder(const std::filesystem::path& path, std::error_code& error);
 
-/// Refuses an output that exists already, unless told to overwrite; UsageError says which flag
-/// would allow it. `flag` is the one that named the output.
+/// Refuses an output that exists already, unless told to overwrite; UsageError says what
+/// would allow it. `option` is the key of the one that named the output.
 void check_output_path(const std::filesystem::path& path, bool overwrite,
-                       std::string_view flag = "--out");
+                       std::string_view option = "out");
 /// The same for one file, and FileError if it could not be written: better before the work than
 /// after it.
-void check_output_file(const std::filesystem::path& path, bool overwrite, std::string_view flag);
+void check_output_file(const std::filesystem::path& path, bool overwrite, std::string_view option);
 
 }  // namespace protogcd

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "protogcd/core/option_name.h"
 
 namespace protogcd {
 
@@ -15,6 +18,8 @@ class LogSink {
  public:
   virtual ~LogSink() = default;
   virtual void write(LogLevel level, std::string_view message) = 0;
+  /// How options in messages are spelled.
+  virtual std::string spell(std::string_view key) const { return std::string(key); }
 };
 
 /// A value: copies speak to the same sink. Without a sink it is silent.
@@ -28,8 +33,8 @@ class Logger {
   void info(std::string_view message) const { write(LogLevel::kInfo, message); }
   void warning(std::string_view message) const { write(LogLevel::kWarning, message); }
   void write(LogLevel level, std::string_view message) const {
-    if (sink_ != nullptr && level >= level_ && level < LogLevel::kSilent)
-      sink_->write(level, message);
+    if (sink_ == nullptr || level < level_ || level >= LogLevel::kSilent) return;
+    sink_->write(level, spelled(message, [&](std::string_view key) { return sink_->spell(key); }));
   }
 
  private:

@@ -326,7 +326,8 @@ void OptionTable::check_required() const {
   for (const auto& option : options_) {
     const bool empty = option.is_text() && option.to_toml() == "\"\"";
     if (option.is_required() && (option.source() == OptionSource::kDefault || empty)) {
-      throw UsageError(fmt::format("{} is needed: {}", option.flag(), option.help()));
+      const std::string name = option.is_positional() ? option.flag() : option_name(option.key());
+      throw UsageError(fmt::format("{} is needed: {}", name, option.help()));
     }
   }
 }

@@ -128,9 +128,10 @@ void PartialRows::continue_from_journal(const std::map<std::string, std::string>
     if (!stored.contains(key) || stored[key] != value) different.push_back(key);
   }
   if (!different.empty() || stored.size() != identity.size()) {
-    throw UsageError(fmt::format("--resume: the unfinished work in '{}' was begun with other {}",
-                                 folder_.string(), join(different, ", ")),
-                     "repeat it as it was begun, or start anew with --overwrite");
+    throw UsageError(
+        fmt::format("{}: the unfinished work in '{}' was begun with other {}",
+                    option_name("resume"), folder_.string(), join(different, ", ")),
+        fmt::format("repeat it as it was begun, or start anew with {}", option_name("overwrite")));
   }
   const fs::path path = folder_ / kJournalFile;
   const std::string journal = read_text_file(path);
@@ -167,7 +168,7 @@ void PartialRows::open_files() {
     if (rows_ > 0 && fs::file_size(data_file(i)) < wanted) {
       throw FileError(
           fmt::format("{}: {} rows were finished, but not all are there", folder_.string(), rows_),
-          "start anew with --overwrite");
+          fmt::format("start anew with {}", option_name("overwrite")));
     }
     if (::ftruncate(descriptors_[i], static_cast<off_t>(wanted)) != 0) fail("resize", data_file(i));
     if (::lseek(descriptors_[i], 0, SEEK_END) < 0) fail("seek in", data_file(i));

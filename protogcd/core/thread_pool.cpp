@@ -23,7 +23,7 @@ ThreadPool::ThreadPool(std::size_t threads, std::size_t queue_limit)
     close();
     throw DeviceError(
         fmt::format("cannot start {} threads, only {}: {}", threads, started, error.what()),
-        "lower --threads");
+        fmt::format("lower {}", option_name("threads")));
   }
 }
 

@@ -82,7 +82,7 @@ const BenchmarkInfo& find_benchmark(std::string_view name) {
   if (found != kBenchmarks.end()) return *found;
   std::vector<std::string> names;
   for (const auto& known : kBenchmarks) names.emplace_back(known.name);
-  throw UsageError(fmt::format("--dataset: '{}' is unknown{} (known: {})", name,
+  throw UsageError(fmt::format("{}: '{}' is unknown{} (known: {})", option_name("dataset"), name,
                                did_you_mean(name, names), join(names, ", ")));
 }
 
@@ -91,8 +91,8 @@ Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
   const BenchmarkInfo& info = find_benchmark(name);
   std::error_code error;
   if (!std::filesystem::is_directory(root, error)) {
-    throw DataError(fmt::format("--root {}: no such folder; {} needs: {}", root.string(),
-                                info.title, info.layout));
+    throw DataError(fmt::format("{} {}: no such folder; {} needs: {}", option_name("root"),
+                                root.string(), info.title, info.layout));
   }
   RawBenchmark raw = info.read(root);
   if (old_classes) choose_old_classes(raw, *old_classes);

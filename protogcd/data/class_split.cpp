@@ -12,9 +12,12 @@ namespace {
 
 void check(std::size_t old_classes, std::size_t classes) {
   if (old_classes >= 1 && old_classes <= classes) return;
-  throw UsageError(
-      fmt::format("--old-classes {}: there are {} known classes", old_classes, classes),
-      classes == 0 ? "hidden labels are needed for it: --truth FILE.csv (path,label)" : "");
+  throw UsageError(fmt::format("{} {}: there are {} known classes", option_name("old_classes"),
+                               old_classes, classes),
+                   classes == 0
+                       ? fmt::format("hidden labels are needed for it: {} FILE.csv (path,label)",
+                                     option_name("truth"))
+                       : "");
 }
 
 }  // namespace
@@ -49,7 +52,8 @@ void choose_old_classes(Dataset& dataset, std::size_t old_classes) {
   const auto without = std::ranges::find(has_labelled, false);
   if (without != has_labelled.end()) {
     throw DataError(
-        fmt::format("--old-classes {}: no image of class '{}' is in the labelled half", old_classes,
+        fmt::format("{} {}: no image of class '{}' is in the labelled half",
+                    option_name("old_classes"), old_classes,
                     dataset.classes[static_cast<std::size_t>(without - has_labelled.begin())]),
         "a class needs more images for this");
   }

@@ -30,9 +30,10 @@ bool lies_within(const fs::path& inner, const fs::path& outer) {
 void check_apart(const CorruptOptions& options) {
   const fs::path images = comparable_path(options.images), out = comparable_path(options.out);
   if (lies_within(out, images) || lies_within(images, out)) {
-    throw UsageError(fmt::format("--out: '{}' and --images '{}' lie in one another",
-                                 options.out.string(), options.images.string()),
-                     "choose a folder beside the images");
+    throw UsageError(
+        fmt::format("{}: '{}' and {} '{}' lie in one another", option_name("out"),
+                    options.out.string(), option_name("images"), options.images.string()),
+        "choose a folder beside the images");
   }
 }
 

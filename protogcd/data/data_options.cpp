@@ -11,22 +11,27 @@
 namespace protogcd {
 namespace {
 
-constexpr const char* kHint =
-    "give one of: --dataset NAME --root DIR; --labelled DIR and/or --unlabelled DIR; "
-    "--manifest FILE.csv; --images DIR";
+std::string ways_to_give_data() {
+  return fmt::format("give one of: {} NAME {} DIR; {} DIR and/or {} DIR; {} FILE.csv; {} DIR",
+                     option_name("dataset"), option_name("root"), option_name("labelled"),
+                     option_name("unlabelled"), option_name("manifest"), option_name("images"));
+}
 
 void check_combination(const DataOptions& options) {
   const bool folders = !options.labelled.empty() || !options.unlabelled.empty();
   const int kinds = int{options.is_benchmark()} + int{folders} + int{!options.manifest.empty()} +
                     int{!options.images.empty()};
-  if (kinds == 0) throw UsageError("no data given", kHint);
-  if (kinds > 1) throw UsageError("more than one kind of data given", kHint);
+  if (kinds == 0) throw UsageError("no data given", ways_to_give_data());
+  if (kinds > 1) throw UsageError("more than one kind of data given", ways_to_give_data());
   if (options.is_benchmark() != !options.root.empty()) {
-    throw UsageError(options.is_benchmark() ? "--dataset needs --root, the folder it is in"
-                                            : "--root needs --dataset");
+    const std::string dataset = option_name("dataset"), root = option_name("root");
+    throw UsageError(options.is_benchmark()
+                         ? fmt::format("{} needs {}, the folder it is in", dataset, root)
+                         : fmt::format("{} needs {}", root, dataset));
   }
   if (options.is_benchmark() && !options.truth.empty()) {
-    throw UsageError("--truth: the datasets of --dataset bring their own");
+    throw UsageError(fmt::format("{}: the datasets of {} bring their own", option_name("truth"),
+                                 option_name("dataset")));
   }
 }
 

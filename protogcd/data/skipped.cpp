@@ -15,14 +15,14 @@ void SkippedFiles::add(const SourceTable& sources, std::size_t source, std::stri
   const auto& bad = files_.back();
   if (policy_.fails_at_once()) {
     throw DataError(fmt::format("{}: {}", sources.path(source), bad.reason),
-                    "--bad-images skip goes on without such images");
+                    option_name("bad_images") + " skip goes on without such images");
   }
   if (files_.size() > policy_.allowed(total_)) {
-    throw DataError(fmt::format("{} of {} images cannot be read, more than --max-bad allows ({}); "
-                                "the last: {}: {}",
-                                files_.size(), total_, policy_.allowed(total_),
-                                sources.path(source), bad.reason),
-                    "raise --max-bad to go on without them");
+    throw DataError(
+        fmt::format("{} of {} images cannot be read, more than {} allows ({}); the last: {}: {}",
+                    files_.size(), total_, option_name("max_bad"), policy_.allowed(total_),
+                    sources.path(source), bad.reason),
+        fmt::format("raise {} to go on without them", option_name("max_bad")));
   }
 }
 

@@ -20,16 +20,17 @@ void append(std::vector<std::string>& to, std::vector<std::string> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-[[noreturn]] void throw_no_images(const fs::path& folder, std::string_view flag) {
-  throw DataError(fmt::format("{} {}: no image files below this folder", flag, folder.string()),
-                  "images are found by extension: jpg, jpeg, png, webp");
+[[noreturn]] void throw_no_images(const fs::path& folder, std::string_view option) {
+  throw DataError(
+      fmt::format("{} {}: no image files below this folder", option_name(option), folder.string()),
+      "images are found by extension: jpg, jpeg, png, webp");
 }
 
-void add_unlabelled(Dataset& dataset, const fs::path& folder, std::string_view flag) {
+void add_unlabelled(Dataset& dataset, const fs::path& folder, std::string_view option) {
   const ImageListing listing = list_images(folder, dataset.sources);
   append(dataset.warnings, listing.problems);
   append(dataset.notes, ignored_note(folder, listing));
-  if (listing.count == 0) throw_no_images(folder, flag);
+  if (listing.count == 0) throw_no_images(folder, option);
   for (std::uint32_t i = 0; i < listing.count; ++i) {
     dataset.samples.push_back({.source = listing.first + i, .set = SampleSet::kUnlabelled});
   }
@@ -39,7 +40,7 @@ void add_labelled(Dataset& dataset, const fs::path& folder, ClassNumbers& number
   const ImageListing listing = list_images(folder, dataset.sources);
   append(dataset.warnings, listing.problems);
   append(dataset.notes, ignored_note(folder, listing));
-  if (listing.count == 0) throw_no_images(folder, "--labelled");
+  if (listing.count == 0) throw_no_images(folder, "labelled");
   const std::string root = comparable_path(folder);
   std::uint32_t last_place = std::numeric_limits<std::uint32_t>::max();
   std::int32_t label = kNoClass;
@@ -49,8 +50,8 @@ void add_labelled(Dataset& dataset, const fs::path& folder, ClassNumbers& number
       last_place = place;
       const std::string path = comparable_path(dataset.sources.place_path(place));
       if (path.size() <= root.size()) {
-        throw DataError(fmt::format("{}: an image directly in the --labelled folder has no class",
-                                    dataset.sources.path(source)),
+        throw DataError(fmt::format("{}: an image directly in the {} folder has no class",
+                                    dataset.sources.path(source), option_name("labelled")),
                         "put it into a folder named after its class");
       }
       label = numbers(path.substr(root == "/" ? 1 : root.size() + 1));
@@ -206,15 +207,15 @@ void number_classes(Dataset& dataset, const std::vector<std::string>& names) {
 Dataset load_folders(const fs::path& labelled, const fs::path& unlabelled) {
   if (!labelled.empty() && !unlabelled.empty() && overlap(labelled, unlabelled)) {
     throw DataError(
-        fmt::format("--labelled {} and --unlabelled {}: one lies inside the other, so "
-                    "images would be in both sets",
-                    labelled.string(), unlabelled.string()));
+        fmt::format("{} {} and {} {}: one lies inside the other, so images would be in both sets",
+                    option_name("labelled"), labelled.string(), option_name("unlabelled"),
+                    unlabelled.string()));
   }
   Dataset dataset;
   dataset.name = (labelled.empty() ? unlabelled : labelled).string();
   ClassNumbers numbers;
   if (!labelled.empty()) add_labelled(dataset, labelled, numbers);
-  if (!unlabelled.empty()) add_unlabelled(dataset, unlabelled, "--unlabelled");
+  if (!unlabelled.empty()) add_unlabelled(dataset, unlabelled, "unlabelled");
   number_classes(dataset, numbers.names());
   return dataset;
 }
@@ -222,7 +223,7 @@ Dataset load_folders(const fs::path& labelled, const fs::path& unlabelled) {
 Dataset load_images(const fs::path& folder) {
   Dataset dataset;
   dataset.name = folder.string();
-  add_unlabelled(dataset, folder, "--images");
+  add_unlabelled(dataset, folder, "images");
   return dataset;
 }
 

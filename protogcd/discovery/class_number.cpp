@@ -354,7 +354,7 @@ void check_class_number(const TrainingSet& set, const ClassNumberOptions& option
     throw DataError(
         "the number of classes is estimated with the help of labelled images, and "
         "there are none",
-        "name the number with --k");
+        fmt::format("name the number with {}", option_name("k")));
   }
   if (unlabelled == 0)
     throw DataError("no unlabelled images: there are no new classes to be counted in them");
@@ -368,16 +368,14 @@ void check_class_number(const TrainingSet& set, const ClassNumberOptions& option
   }
   const std::int64_t k_max = largest_class_number(set, options);
   if (k_max < old) {
-    throw UsageError(
-        fmt::format("--k-max: {} is less than the {} classes of the labelled images "
-                    "(K counts old and new)",
-                    k_max, old));
+    throw UsageError(fmt::format(
+        "{}: {} is less than the {} classes of the labelled images (K counts old and new)",
+        option_name("k_max"), k_max, old));
   }
   if (k_max < 2 || k_max - old > unlabelled) {
     throw UsageError(
-        fmt::format("--k-max: {} classes cannot be told apart in {} images, {} of "
-                    "them unlabelled",
-                    k_max, set.train().size(), unlabelled));
+        fmt::format("{}: {} classes cannot be told apart in {} images, {} of them unlabelled",
+                    option_name("k_max"), k_max, set.train().size(), unlabelled));
   }
 }
 
@@ -510,11 +508,12 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
   return result;
 }
 
-std::string ClassNumber::in_words() const {
+std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   const bool unsure = sureness == Sureness::kUnsure;
   std::string others;
   if (is_largest) {
-    others = "it is the largest number looked at, --k-max allows more";
+    others = fmt::format("it is the largest number looked at, {} allows more",
+                         spelling ? spelling("k_max") : "k_max");
   } else if (low == high) {
     others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";
   } else {

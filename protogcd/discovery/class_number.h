@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/option_name.h"
 #include "protogcd/discovery/prototype_score.h"
 #include "protogcd/training/candidate.h"
 
@@ -61,7 +62,7 @@ struct ClassNumber {
   /// DataError where it makes no sense.
   static ClassNumber from_json(const nlohmann::json& json);
   /// For people: what was found, and how sure that is.
-  std::string in_words() const;
+  std::string in_words(const OptionSpelling& spelling = {}) const;
 };
 
 /// UsageError or DataError where there is nothing to estimate from: no labelled or no unlabelled

@@ -40,7 +40,8 @@ Dataset open_corrected_data(const DiscoverOptions& options, const Logger& log) {
   Dataset dataset = open_data(options.data, log);
   if (options.corrections.empty()) return dataset;
   if (options.previous.empty()) {
-    throw UsageError("--corrections: of which run?", "name its folder with --previous RUN");
+    throw UsageError(option_name("corrections") + ": of which run?",
+                     fmt::format("name its folder with {} RUN", option_name("previous")));
   }
   const auto summary = apply_corrections(dataset, options.corrections, options.previous);
   log.info(fmt::format("corrections: {} images carry a label now{}", summary.labelled,
@@ -53,10 +54,11 @@ Dataset open_corrected_data(const DiscoverOptions& options, const Logger& log) {
 void check(const DiscoverOptions& options) {
   const TrainOptions& train = options.train;
   if (train.resume && train.overwrite)
-    throw UsageError("--resume and --overwrite contradict each other");
+    throw UsageError(fmt::format("{} and {} contradict each other", option_name("resume"),
+                                 option_name("overwrite")));
   if (!train.k && !train.estimate_k && !options.data.unlabelled.empty()) {
     throw UsageError(
-        "--k: how many classes are there, old and new together?",
+        option_name("k") + ": how many classes are there, old and new together?",
         "classes of the labelled folder count too; `protogcd estimate-k` estimates it");
   }
 }
@@ -123,7 +125,7 @@ void declare_discover_options(OptionTable& table, DiscoverOptions& options) {
       .add("corrections", &options.corrections,
            "what a person corrected on the page of an earlier run (docs/report.md)")
       .value_name("FILE.csv");
-  table.add("previous", &options.previous, "the run that --corrections are of").value_name("RUN");
+  table.add("previous", &options.previous, "the run that the corrections are of").value_name("RUN");
   table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
       .at_least(1)
       .at_most(1000);
@@ -189,8 +191,9 @@ Discovery discover_several(const DiscoverOptions& options, const Context& contex
       if (after_each) after_each(found);
       results.push_back(nlohmann::json::parse(found.result));
     } catch (const InterruptedError& error) {
-      throw InterruptedError(fmt::format("run {} of {} {}", run + 1, options.runs, error.what()),
-                             fmt::format("go on with: --out {} --resume", top.string()));
+      throw InterruptedError(fmt::format("run {} of {} {}", run + 1, options.runs, error.marked()),
+                             fmt::format("go on with: {} {} {}", option_name("out"), top.string(),
+                                         option_name("resume")));
     }
   }
   Discovery all{.out = top, .result = result_text(summary_of(results))};

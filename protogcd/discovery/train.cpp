@@ -36,14 +36,14 @@ std::int64_t number_of_classes(const TrainOptions& options, const Dataset& datas
   const auto named = static_cast<std::int64_t>(dataset.classes.size());
   const auto old = static_cast<std::int64_t>(dataset.old_classes);
   if (!options.k && named == old && dataset.count(SampleSet::kUnlabelled) > 0) {
-    throw UsageError("--k: how many classes are there, old and new together?",
+    throw UsageError(option_name("k") + ": how many classes are there, old and new together?",
                      fmt::format("the labelled images have {} classes", old));
   }
   const std::int64_t k = options.k.value_or(named);
   if (k < std::max<std::int64_t>(old, 1)) {
     throw UsageError(fmt::format(
-        "--k: {} is less than the {} classes of the labelled images (K counts old and new)", k,
-        old));
+        "{}: {} is less than the {} classes of the labelled images (K counts old and new)",
+        option_name("k"), k, old));
   }
   return k;
 }
@@ -312,9 +312,8 @@ ClassNumber stored_class_number(const fs::path& file, const std::string& setting
     const auto json = nlohmann::json::parse(read_text_file(file));
     if (const std::string before = json.at("settings"); before != settings) {
       throw UsageError(
-          fmt::format("--resume: the number of classes was estimated with {}; now it "
-                      "would be with {}",
-                      before, settings));
+          fmt::format("{}: the number of classes was estimated with {}; now it would be with {}",
+                      option_name("resume"), before, settings));
     }
     return ClassNumber::from_json(json);
   } catch (const nlohmann::json::exception& error) {
@@ -337,13 +336,13 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
     found = estimate_class_number(material, backbone, how, context);
   } catch (const InterruptedError& error) {
     throw InterruptedError(
-        error.what(),
-        fmt::format("begin the estimate again with: --out {} --resume", options.out.string()));
+        error.marked(), fmt::format("begin the estimate again with: {} {} {}", option_name("out"),
+                                    options.out.string(), option_name("resume")));
   }
   nlohmann::json json = found.to_json();
   json["settings"] = settings;
   write_file_atomically(folder.estimate(), json.dump(2) + "\n");
-  context.log.info(found.in_words());
+  context.log.info(found.in_words(option_name));
   return found;
 }
 

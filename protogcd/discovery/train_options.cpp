@@ -162,11 +162,10 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .above(0)
       .at_most(1)
       .incidental();
-  table.add("report", &options.report, "write report.html at the end (--report=false: do not)")
-      .incidental();
+  table.add("report", &options.report, "write report.html at the end; false: do not").incidental();
   declare_model_options(table, options);
   table.begin_group("Number of classes");
-  table.add("estimate_k", &options.estimate_k, "estimate K first where --k is not given")
+  table.add("estimate_k", &options.estimate_k, "estimate K first where it is not given")
       .incidental();
   declare_estimate_options(table, options.estimate);
 }

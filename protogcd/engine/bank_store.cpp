@@ -49,7 +49,8 @@ class MemoryBank : public BankStore {
     } catch (const std::exception&) {
       throw DeviceError(
           fmt::format("the token bank needs {}, which is not to be had", human_bytes(l.bytes())),
-          "choose fewer views with --bank-views or --bank-max, or --bank-home file");
+          fmt::format("choose fewer views with {} or {}, or {} file", option_name("bank_views"),
+                      option_name("bank_max"), option_name("bank_home")));
     }
   }
 
@@ -261,7 +262,7 @@ class FileBank : public BankStore {
     create_folders(folder);
     lock_.emplace(folder / "lock",
                   fmt::format("{}: another process is using this token bank", folder.string()),
-                  "wait for it, or give another --bank-dir");
+                  fmt::format("wait for it, or give another {}", option_name("bank_dir")));
     compare(folder, identity);
     for (std::int64_t i = 0; i < layout.views; ++i) {
       slots_.push_back(std::make_unique<SlotFile>(layout, slot_path(folder, i)));

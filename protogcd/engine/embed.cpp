@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 struct OutputPaths {
   explicit OutputPaths(const EmbedOptions& options) : features(options.out) {
     if (features.extension() != ".npy" || features.stem().empty()) {
-      throw UsageError(fmt::format("--out: '{}' does not end in .npy", features.string()));
+      throw UsageError(
+          fmt::format("{}: '{}' does not end in .npy", option_name("out"), features.string()));
     }
     paths = fs::path(features).replace_extension(".csv");
     tokens = fs::path(features).replace_filename(features.stem().string() + "-tokens.npy");
@@ -38,8 +39,10 @@ struct OutputPaths {
   void check(const EmbedOptions& options) const {
     const fs::path partial = PartialRows::folder_of(features);
     if (fs::exists(partial) && !options.resume && !options.overwrite) {
-      throw UsageError(fmt::format("--out: '{}' was begun and not finished", features.string()),
-                       "add --resume to go on with it, or --overwrite to start anew");
+      throw UsageError(
+          fmt::format("{}: '{}' was begun and not finished", option_name("out"), features.string()),
+          fmt::format("add {} to go on with it, or {} to start anew", option_name("resume"),
+                      option_name("overwrite")));
     }
     // A run killed while it named its files has written the smaller ones already.
     if (options.resume && fs::exists(partial)) {
@@ -79,7 +82,7 @@ std::map<std::string, std::string> identity_of(const SourceTable& sources, const
           {"dtype", std::string(element_name(element_type_of(placement.frozen)))},
           {"device", placement.device.is_cuda() ? "cuda" : "cpu"},
           {"batch size", fmt::format("{}", batch)},
-          {"choice of --tokens", options.tokens ? "yes" : "no"}};
+          {"choice of tokens", options.tokens ? "yes" : "no"}};
 }
 
 std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
@@ -142,7 +145,7 @@ void embed_rest(const SourceTable& sources, const Embedder& embedder, const Load
       rows.save();
       throw InterruptedError(
           fmt::format("interrupted: {} of {} images are done and kept", rows.items(), list.size()),
-          "repeat the command with --resume to go on");
+          fmt::format("repeat the command with {} to go on", option_name("resume")));
     }
   };
   std::optional<Batch> last;

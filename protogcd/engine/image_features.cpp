@@ -33,7 +33,7 @@ ImageFeatures image_features(const SourceTable& sources, std::span<const std::ui
     if (context.interrupted()) {
       throw InterruptedError(
           fmt::format("interrupted after {} of {} images", position, list.size()),
-          "features can be kept: protogcd embed, then --embeddings");
+          fmt::format("features can be kept: protogcd embed, then {}", option_name("embeddings")));
     }
     Embedder::Pending next = embedder.start(batch->pixels);
     if (last) parts.push_back(Embedder::wait(*last).features);

@@ -180,27 +180,32 @@ void TokenBank::say_plan(std::uint64_t missing_views) const {
                           : "",
       human_seconds(seconds)));
   if (seconds > kLongSeconds) {
-    context_.log.warning(fmt::format(
-        "that is more than an hour: fewer views (--bank-views) or a smaller backbone take less{}; "
-        "--views fresh needs no bank, but as much work every {:.0f} epochs",
-        plan_.home == BankHome::kFile
-            ? ", and a stopped run goes on with --resume"
-            : ", and --bank-home file keeps what is done if it is stopped",
-        std::max(1.0, static_cast<double>(l.views) / 2)));
+    context_.log.warning(
+        fmt::format("that is more than an hour: fewer views ({}) or a smaller backbone take "
+                    "less{}; {} fresh needs no bank, but as much work every {:.0f} epochs",
+                    option_name("bank_views"),
+                    plan_.home == BankHome::kFile
+                        ? fmt::format(", and a stopped run goes on with {}", option_name("resume"))
+                        : fmt::format(", and {} file keeps what is done if it is stopped",
+                                      option_name("bank_home")),
+                    option_name("views"), std::max(1.0, static_cast<double>(l.views) / 2)));
   }
   if (plan_.home != BankHome::kFile) return;
   const auto disk = free_disk(plan_.folder);
   const std::uint64_t needed = l.bytes() / all * missing_views;
   if (disk && needed > *disk) {
-    throw FileError(fmt::format("{}: the token bank needs {} more, and {} are free",
-                                plan_.folder.string(), human_bytes(needed), human_bytes(*disk)),
-                    "choose fewer views with --bank-views or --bank-max, or another --bank-dir");
+    throw FileError(
+        fmt::format("{}: the token bank needs {} more, and {} are free", plan_.folder.string(),
+                    human_bytes(needed), human_bytes(*disk)),
+        fmt::format("choose fewer views with {} or {}, or another {}", option_name("bank_views"),
+                    option_name("bank_max"), option_name("bank_dir")));
   }
   if (disk && needed > *disk / 2) {
-    context_.log.warning(fmt::format(
-        "{}: the token bank takes more than half of the free {}: limit it with --bank-max, or give "
-        "another --bank-dir",
-        plan_.folder.string(), human_bytes(*disk)));
+    context_.log.warning(
+        fmt::format("{}: the token bank takes more than half of the free {}: limit it with {}, or "
+                    "give another {}",
+                    plan_.folder.string(), human_bytes(*disk), option_name("bank_max"),
+                    option_name("bank_dir")));
   }
 }
 
@@ -259,10 +264,11 @@ void TokenBank::compute_on_gpu(const Group& group, Progress& progress) {
 void TokenBank::stop_if_asked() {
   if (!context_.interrupted()) return;
   store_->flush();
-  throw InterruptedError("stopped while the token bank was computed",
-                         store_->survives()
-                             ? "what is done is kept; repeat the command with --resume"
-                             : "repeat the command with --resume");
+  throw InterruptedError(
+      "stopped while the token bank was computed",
+      store_->survives()
+          ? fmt::format("what is done is kept; repeat the command with {}", option_name("resume"))
+          : fmt::format("repeat the command with {}", option_name("resume")));
 }
 
 void TokenBank::prepare(std::uint32_t epoch) {

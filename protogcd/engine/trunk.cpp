@@ -129,16 +129,16 @@ at::ScalarType trunk_type(const std::string& choice, at::Device device) {
   if (choice == "float32") return at::kFloat;
   if (choice == "bfloat16") return at::kBFloat16;
   if (choice == "float64") return at::kDouble;
-  throw UsageError(fmt::format(
-      "--dtype: '{}' is not allowed: expected auto, float32, bfloat16 or float64", choice));
+  throw UsageError(
+      fmt::format("{}: '{}' is not allowed: expected auto, float32, bfloat16 or float64",
+                  option_name("dtype"), choice));
 }
 
 void check_first_trained_block(const VitConfig& config, std::int64_t first_block) {
   if (first_block >= 0 && first_block < config.depth) return;
-  throw UsageError(
-      fmt::format("--grad-from-block: {} is not allowed: expected 0 to {} (the backbone has {} "
-                  "blocks, counted from 0)",
-                  first_block, config.depth - 1, config.depth));
+  throw UsageError(fmt::format(
+      "{}: {} is not allowed: expected 0 to {} (the backbone has {} blocks, counted from 0)",
+      option_name("grad_from_block"), first_block, config.depth - 1, config.depth));
 }
 
 Trunk::Trunk(const Vit& vit, at::ScalarType type, at::Device device,

@@ -30,9 +30,9 @@ MethodChoice find_method(std::string_view name) {
   const auto found = std::ranges::find(all, name, &RegisteredMethod::name);
   if (found == all.end()) {
     const auto names = method_names();
-    throw UsageError(
-        fmt::format("{}: there is no method '{}'{}", "--method", name, did_you_mean(name, names)),
-        fmt::format("known methods: {}", join(names, ", ")));
+    throw UsageError(fmt::format("{}: there is no method '{}'{}", option_name("method"), name,
+                                 did_you_mean(name, names)),
+                     fmt::format("known methods: {}", join(names, ", ")));
   }
   return MethodChoice(found->options());
 }

@@ -113,7 +113,7 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
     if (json.contains("outliers"))
       info.outliers = outliers_from(json.at("outliers"), info.classes.size(), origin);
   } catch (const UsageError& error) {  // an outlier score of that name is not known
-    throw ModelFileError(fmt::format("{}: {}", origin, error.what()));
+    throw ModelFileError(fmt::format("{}: {}", origin, error.marked()));
   } catch (const nlohmann::json::exception& error) {
     throw ModelFileError(fmt::format("{}: {}", origin, error.what()));
   }
@@ -243,7 +243,7 @@ Backbone backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
   const fs::path file = backbone_file.empty() ? fs::path(info.backbone_file) : backbone_file;
   if (file != kBuiltinBackbone && !fs::exists(file)) {
     throw ModelFileError(fmt::format("{}: the model's backbone is not there", file.string()),
-                         "say with --backbone where it is now");
+                         fmt::format("say with {} where it is now", option_name("backbone")));
   }
   if (backbone_sha256(file) != info.backbone_sha256) {
     throw ModelFileError(
@@ -261,7 +261,7 @@ Model load_model(const fs::path& run, const fs::path& backbone_file, const Conte
   const fs::path info_file = folder / kInfoFile, tensor_file = folder / kTensorFile;
   if (!fs::exists(info_file)) {
     throw ModelFileError(fmt::format("{}: there is no {} in it", run.string(), kInfoFile),
-                         "--model takes the folder of a finished run");
+                         option_name("model") + " takes the folder of a finished run");
   }
   ModelInfo info = ModelInfo::from_json(read_text_file(info_file), info_file.string());
   if (sha256_file(tensor_file) != info.tensors_sha256) {

@@ -18,7 +18,8 @@ at::Tensor joined(const std::vector<at::Tensor>& parts, std::int64_t columns,
   const at::Tensor rows = at::cat(parts);
   if (!rows.isfinite().all().item<bool>()) {
     throw DataError(fmt::format("{}: the features of an image are not numbers", name),
-                    "the backbone or the model may be damaged; try --dtype float32");
+                    fmt::format("the backbone or the model may be damaged; try {} float32",
+                                option_name("dtype")));
   }
   return rows;
 }

@@ -1,5 +1,7 @@
 #include "protogcd/model/outlier_calibration.h"
 
+#include <fmt/format.h>
+
 #include <ATen/ATen.h>
 
 #include "protogcd/analysis/outlier_measures.h"
@@ -11,8 +13,10 @@ namespace protogcd {
 std::vector<double> outlier_scores(const ModelInfo& info, OutlierScore score,
                                    const at::Tensor& cosines) {
   if (score == OutlierScore::kVonMises && !info.outliers) {
-    throw UsageError("--score vmf: the model does not know how concentrated its classes are",
-                     "`protogcd ood --calibrate` with images of its classes (--id) finds out");
+    throw UsageError(
+        option_name("score") + " vmf: the model does not know how concentrated its classes are",
+        fmt::format("`protogcd ood {}` with images of its classes ({}) finds out",
+                    option_name("calibrate"), option_name("id")));
   }
   const OutlierScorer scorer = info.outlier_scorer();
   const at::Tensor rows = cosines.contiguous();

@@ -25,7 +25,8 @@ void Predictions::add(const at::Tensor& cosines, const Model& model) {
   const ModelInfo& info = model.info();
   if (!cosines.isfinite().all().item<bool>()) {
     throw ModelFileError("the features of an image are not numbers",
-                         "the backbone or the model may be damaged; try --dtype float32");
+                         fmt::format("the backbone or the model may be damaged; try {} float32",
+                                     option_name("dtype")));
   }
   const at::Tensor scores = model.scores_of(cosines);
   const at::Tensor label = std::get<1>(scores.max(1));
@@ -133,7 +134,7 @@ void PredictionWriter::commit() {
 PredictSummary predict_images(const Model& model, const SourceTable& sources,
                               const PredictOptions& options, const BadImagePolicy& policy,
                               const Context& context) {
-  check_output_file(options.out, options.overwrite, "--out");
+  check_output_file(options.out, options.overwrite, "out");
   const std::filesystem::path skipped_file =
       std::filesystem::path(options.out).replace_extension(".skipped.csv");
   std::vector<std::uint32_t> list(sources.size());

@@ -39,8 +39,9 @@ fs::path preset_file(const VitPreset& preset, const fs::path& folder) {
   }
   throw ModelFileError(
       fmt::format("backbone '{}': no file '{}'", preset.name, published.string()),
-      fmt::format("get {} from {} and put it into '{}', or name that folder with --weights-dir",
-                  preset.file_name, release_page(preset.name), folder.string()));
+      fmt::format("get {} from {} and put it into '{}', or name that folder with {}",
+                  preset.file_name, release_page(preset.name), folder.string(),
+                  option_name("weights_dir")));
 }
 
 }  // namespace
@@ -51,9 +52,10 @@ Backbone load_backbone(const BackboneChoice& choice) {
   if (preset == nullptr && !is_builtin && !fs::exists(choice.backbone)) {
     std::vector<std::string> names = {std::string(kBuiltinBackbone)};
     for (const auto& known : vit_presets()) names.emplace_back(known.name);
-    throw UsageError(fmt::format("--backbone: '{}' is neither a file nor a preset{}",
-                                 choice.backbone, did_you_mean(choice.backbone, names)),
-                     fmt::format("presets: {}", join(names, ", ")));
+    throw UsageError(
+        fmt::format("{}: '{}' is neither a file nor a preset{}", option_name("backbone"),
+                    choice.backbone, did_you_mean(choice.backbone, names)),
+        fmt::format("presets: {}", join(names, ", ")));
   }
   const fs::path file =
       preset != nullptr ? preset_file(*preset, choice.weights_dir) : fs::path(choice.backbone);

@@ -10,7 +10,7 @@ namespace protogcd {
 namespace {
 
 /// "0.5" (for all channels) or "0.48,0.46,0.41".
-std::array<double, 3> parse_channels(const char* flag, const std::string& text, bool positive) {
+std::array<double, 3> parse_channels(const char* key, const std::string& text, bool positive) {
   const auto parts = split(text, ',');
   std::array<double, 3> values{};
   bool good = parts.size() == 1 || parts.size() == 3;
@@ -23,7 +23,7 @@ std::array<double, 3> parse_channels(const char* flag, const std::string& text, 
     throw UsageError(
         fmt::format("{}: '{}' is not allowed: expected one{} number, or three "
                     "separated by commas",
-                    flag, text, positive ? " positive" : ""));
+                    option_name(key), text, positive ? " positive" : ""));
   }
   return values;
 }
@@ -56,14 +56,18 @@ std::string choose_backbone(const BackboneOptions& options, const SourceTable& i
   if (!options.backbone.empty()) return options.backbone;
   if (const auto larger = first_larger_image(images, kBuiltinShortSide)) {
     throw UsageError(
-        fmt::format("--backbone is missing, and the built-in one is for small images: {} has {} x "
-                    "{} pixels",
-                    images.path(larger->source), larger->size.width, larger->size.height),
-        "get dino_vitbase16_pretrain.pth from the DINO release (facebookresearch/dino on GitHub), "
-        "put it into a folder DIR and give --backbone dino-vitb16 --weights-dir DIR; "
-        "docs/backbones.md has others");
+        fmt::format(
+            "{} is missing, and the built-in one is for small images: {} has {} x {} pixels",
+            option_name("backbone"), images.path(larger->source), larger->size.width,
+            larger->size.height),
+        fmt::format(
+            "get dino_vitbase16_pretrain.pth from the DINO release (facebookresearch/dino on "
+            "GitHub), put it into a folder DIR and give {} dino-vitb16 {} DIR; docs/backbones.md "
+            "has others",
+            option_name("backbone"), option_name("weights_dir")));
   }
-  log.info("small images and no --backbone: the built-in one is used");
+  log.info(
+      fmt::format("small images and no {}: the built-in one is used", option_name("backbone")));
   return std::string(kBuiltinBackbone);
 }
 
@@ -74,12 +78,12 @@ Backbone open_backbone(const BackboneOptions& options, const Logger& log) {
   pixels.size = options.image_size.value_or(pixels.size);
   if (pixels.size % backbone.config.patch != 0) {
     throw UsageError(
-        fmt::format("--image-size: {} is no multiple of the backbone's patch size {}", pixels.size,
-                    backbone.config.patch),
+        fmt::format("{}: {} is no multiple of the backbone's patch size {}",
+                    option_name("image_size"), pixels.size, backbone.config.patch),
         fmt::format("try {}", (pixels.size / backbone.config.patch + 1) * backbone.config.patch));
   }
-  if (!options.mean.empty()) pixels.mean = parse_channels("--mean", options.mean, false);
-  if (!options.std.empty()) pixels.deviation = parse_channels("--std", options.std, true);
+  if (!options.mean.empty()) pixels.mean = parse_channels("mean", options.mean, false);
+  if (!options.std.empty()) pixels.deviation = parse_channels("std", options.std, true);
   log.debug(fmt::format("{}: patch {}, width {}, depth {}, {} heads", backbone.file.string(),
                         backbone.config.patch, backbone.config.width, backbone.config.depth,
                         backbone.config.heads));

@@ -33,15 +33,15 @@ ComputeDevice resolve_device(const std::string& choice) {
     index = -1;
   }
   if (index < 0) {
-    throw UsageError(
-        fmt::format("--device: '{}' is not allowed: expected auto, cpu, cuda or cuda:N", choice));
+    throw UsageError(fmt::format("{}: '{}' is not allowed: expected auto, cpu, cuda or cuda:N",
+                                 option_name("device"), choice));
   }
   if (index >= count) {
     throw DeviceError(
-        fmt::format(
-            "--device: '{}' was asked for, but {} CUDA device(s) are visible to libtorch {}",
-            choice, count, TORCH_VERSION),
-        "use --device cpu, or build against a CUDA torch (TORCH_DIR=...)");
+        fmt::format("{}: '{}' was asked for, but {} CUDA device(s) are visible to libtorch {}",
+                    option_name("device"), choice, count, TORCH_VERSION),
+        fmt::format("use {} cpu, or build against a CUDA torch (TORCH_DIR=...)",
+                    option_name("device")));
   }
   return {.is_cuda = true, .index = static_cast<int>(index)};
 }

@@ -54,9 +54,10 @@ void check_identity(const Notes& ours, const Notes& notes, const fs::path& file)
   for (const auto& [key, value] : ours) {
     const auto other = theirs.find(key);
     if (other != theirs.end() && other->second == value) continue;
-    throw UsageError(fmt::format("--resume: the run was begun with another {} ({}, now {})", key,
-                                 other == theirs.end() ? "none" : other->second, value),
-                     "resume it as it was begun, or choose another --out");
+    throw UsageError(
+        fmt::format("{}: the run was begun with another {} ({}, now {})", option_name("resume"),
+                    key, other == theirs.end() ? "none" : other->second, value),
+        fmt::format("resume it as it was begun, or choose another {}", option_name("out")));
   }
 }
 

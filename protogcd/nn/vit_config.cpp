@@ -157,7 +157,7 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   if (config.heads < 1 || config.width % config.heads != 0) {
     throw ModelFileError(fmt::format("{}: {} channels cannot be divided among {} heads",
                                      state.origin, config.width, config.heads),
-                         "say how many there are with --heads");
+                         fmt::format("say how many there are with {}", option_name("heads")));
   }
   config.gated_mlp = state.find("blocks.0.mlp.w12.weight") != nullptr;
   config.hidden = config.gated_mlp ? needed(state, "blocks.0.mlp.w3.weight", 2).size(1)

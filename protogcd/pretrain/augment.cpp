@@ -64,8 +64,8 @@ const std::vector<std::string>& augment_names() {
 Augment parse_augment(const std::string& name) {
   const auto found = std::ranges::find(augment_names(), name);
   if (found == augment_names().end()) {
-    throw UsageError(fmt::format("--augment: '{}' is not allowed: expected one of {}", name,
-                                 join(augment_names(), ", ")));
+    throw UsageError(fmt::format("{}: '{}' is not allowed: expected one of {}",
+                                 option_name("augment"), name, join(augment_names(), ", ")));
   }
   return static_cast<Augment>(found - augment_names().begin());
 }

@@ -30,7 +30,7 @@ void check_room(std::uint64_t bytes, at::Device device) {
   if (bytes < room) return;
   throw DeviceError(fmt::format("the decoded images take {}, and there are {} of memory",
                                 human_bytes(bytes), human_bytes(room)),
-                    "choose a smaller --size, or fewer images");
+                    fmt::format("choose a smaller {}, or fewer images", option_name("size")));
 }
 
 /// [height, width, 3] -> [3, height, width]

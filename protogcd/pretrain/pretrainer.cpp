@@ -42,14 +42,15 @@ fs::path beside(const fs::path& out, const char* ending) {
 VitConfig config_of(const PretrainOptions& options) {
   const auto& [size, patch, width] = std::tie(options.size, options.patch, options.width);
   if (size % patch != 0) {
-    throw UsageError(fmt::format("--size: {} is no multiple of the patch size {}", size, patch),
-                     fmt::format("try {}", (size / patch + 1) * patch));
+    throw UsageError(
+        fmt::format("{}: {} is no multiple of the patch size {}", option_name("size"), size, patch),
+        fmt::format("try {}", (size / patch + 1) * patch));
   }
   const std::int64_t heads = options.heads.value_or(std::max<std::int64_t>(width / 64, 1));
   if (width % heads != 0) {
-    throw UsageError(
-        fmt::format("--width: {} channels cannot be divided among {} heads", width, heads),
-        "give another --heads");
+    throw UsageError(fmt::format("{}: {} channels cannot be divided among {} heads",
+                                 option_name("width"), width, heads),
+                     fmt::format("give another {}", option_name("heads")));
   }
   return {.patch = patch,
           .width = width,
@@ -65,29 +66,33 @@ void check_files(const PretrainOptions& options) {
   const bool unfinished = fs::exists(state);
   if (options.resume) {
     if (unfinished) return;
-    throw UsageError(fmt::format("--resume: there is no unfinished training, '{}'", state.string()),
-                     "leave out --resume to start one");
+    throw UsageError(fmt::format("{}: there is no unfinished training, '{}'", option_name("resume"),
+                                 state.string()),
+                     fmt::format("leave out {} to start one", option_name("resume")));
   }
-  check_output_file(options.out, options.overwrite, "--out");
+  check_output_file(options.out, options.overwrite, "out");
   if (unfinished && !options.overwrite) {
-    throw UsageError(fmt::format("--out: '{}' is an unfinished training", state.string()),
-                     "add --resume to go on with it, or --overwrite to start anew");
+    throw UsageError(
+        fmt::format("{}: '{}' is an unfinished training", option_name("out"), state.string()),
+        fmt::format("add {} to go on with it, or {} to start anew", option_name("resume"),
+                    option_name("overwrite")));
   }
-  check_output_file(beside(options.out, kMetricsEnding), options.overwrite, "--out");
+  check_output_file(beside(options.out, kMetricsEnding), options.overwrite, "out");
 }
 
 PixelSet load_training_set(const Dataset& dataset, const PretrainOptions& options,
                            at::Device device, const BadImagePolicy& policy,
                            const Context& context) {
   if (dataset.classes.size() < 2) {
-    throw DataError(fmt::format("--labelled: {} class, pre-training tells classes apart",
-                                dataset.classes.size()),
+    throw DataError(fmt::format("{}: {} class, pre-training tells classes apart",
+                                option_name("labelled"), dataset.classes.size()),
                     "a class is a folder of images below it; at least two are needed");
   }
   PixelSet set =
       load_pixels(dataset, options.size, {.apply_orientation = options.apply_orientation}, device,
                   policy, context);
-  if (set.size() == 0) throw DataError("--labelled: no readable images to train on");
+  if (set.size() == 0)
+    throw DataError(option_name("labelled") + ": no readable images to train on");
   return set;
 }
 
@@ -223,8 +228,9 @@ double Pretrainer::monitor_accuracy() const {
 
 void Pretrainer::check_finite(const at::Tensor& sums) const {
   if (sums.isfinite().all().item<bool>()) return;
-  throw UsageError(fmt::format("training diverged before step {}: the loss is not a number", step_),
-                   "try a lower --lr or a longer --warmup");
+  throw UsageError(
+      fmt::format("training diverged before step {}: the loss is not a number", step_),
+      fmt::format("try a lower {} or a longer {}", option_name("lr"), option_name("warmup")));
 }
 
 void Pretrainer::report(Progress& progress) {
@@ -276,7 +282,7 @@ void Pretrainer::after_step(Progress& progress) {
   if (stop) {
     throw InterruptedError(
         fmt::format("stopped at step {} of {}", step_, options_.steps),
-        fmt::format("go on with the same command and --resume: its state is '{}'",
+        fmt::format("go on with the same command and {}: its state is '{}'", option_name("resume"),
                     beside(options_.out, ".state").string()));
   }
 }

@@ -152,8 +152,8 @@ void export_run(const RunContents& run, const FeatureMap& map, const fs::path& f
     write_files(run, map, folder, context);
   } catch (const InterruptedError& error) {
     throw InterruptedError(
-        fmt::format("{}; the export in {} is not complete", error.what(), folder.string()),
-        "make it again with --overwrite");
+        fmt::format("{}; the export in {} is not complete", error.marked(), folder.string()),
+        fmt::format("make it again with {}", option_name("overwrite")));
   }
 }
 

@@ -30,9 +30,9 @@ bool is_of_a_run(const std::string& name) {
 void check_only_runs(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (!is_of_a_run(entry.path().filename().string())) {
-      throw UsageError(
-          fmt::format("--overwrite: '{}' is nothing that a run writes", entry.path().string()),
-          "move it away, or choose another --out");
+      throw UsageError(fmt::format("{}: '{}' is nothing that a run writes",
+                                   option_name("overwrite"), entry.path().string()),
+                       fmt::format("move it away, or choose another {}", option_name("out")));
     }
   }
 }
@@ -41,19 +41,22 @@ void check_allowed(const fs::path& path, OpenRun how) {
   std::error_code error;
   const bool exists = fs::exists(path, error), folder = fs::is_directory(path, error);
   if (exists && !folder) {
-    throw UsageError(fmt::format("--out: '{}' is a file, a run needs a folder", path.string()));
+    throw UsageError(
+        fmt::format("{}: '{}' is a file, a run needs a folder", option_name("out"), path.string()));
   }
   const bool has_content =
       folder && std::ranges::any_of(fs::directory_iterator(path), [](auto& entry) {
         return entry.path().filename() != kLockFile;  // of a run that failed before it began
       });
   if (how == OpenRun::kNew && has_content) {
-    throw UsageError(fmt::format("--out: '{}' is not empty", path.string()),
-                     "add --resume to go on with the run in it, or --overwrite to start anew");
+    throw UsageError(fmt::format("{}: '{}' is not empty", option_name("out"), path.string()),
+                     fmt::format("add {} to go on with the run in it, or {} to start anew",
+                                 option_name("resume"), option_name("overwrite")));
   }
   if (how == OpenRun::kResume && !fs::exists(path / "config.toml")) {
-    throw UsageError(fmt::format("--resume: there is no run in '{}'", path.string()),
-                     "leave out --resume to start one");
+    throw UsageError(
+        fmt::format("{}: there is no run in '{}'", option_name("resume"), path.string()),
+        fmt::format("leave out {} to start one", option_name("resume")));
   }
 }
 

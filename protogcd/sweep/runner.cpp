@@ -33,7 +33,8 @@ class SweepFolder {
   explicit SweepFolder(const fs::path& path) : copy_(path / "sweep.toml") {
     const fs::path lock = path / ".sweep-lock";  // a run has a .lock
     if (fs::exists(path) && !fs::exists(copy_) && !fs::exists(lock) && !fs::is_empty(path)) {
-      throw UsageError(fmt::format("--out: '{}' holds something else than a sweep", path.string()),
+      throw UsageError(fmt::format("{}: '{}' holds something else than a sweep", option_name("out"),
+                                   path.string()),
                        "choose a new folder, or that of a sweep to go on with it");
     }
     create_folders(path);
@@ -122,7 +123,8 @@ class Runner {
       if (!options_.restart_changed) {
         throw UsageError(fmt::format("{}: other options than the cell was begun with: {}",
                                      records_[i].folder().string(), change->text),
-                         "--restart-changed runs such cells again; or choose another --out");
+                         fmt::format("{} runs such cells again; or choose another {}",
+                                     option_name("restart_changed"), option_name("out")));
       }
       records_[i].forget_from(change->step);
     }

@@ -385,7 +385,7 @@ SweepFile read_sweep(const std::filesystem::path& path) {
 void apply_override(SweepFile& file, const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == 0 || equals == std::string::npos) {
-    throw UsageError(fmt::format("--set {}: expected key=value", assignment));
+    throw UsageError(fmt::format("{} {}: expected key=value", option_name("set"), assignment));
   }
   std::string key = assignment.substr(0, equals);
   const std::string value = assignment.substr(equals + 1);
@@ -395,12 +395,14 @@ void apply_override(SweepFile& file, const std::string& assignment) {
   }
   std::ranges::replace(key, '-', '_');
   if (kOwnOptions.contains(key)) {
-    throw UsageError(fmt::format("--set {}: the sweep itself says this", assignment));
+    throw UsageError(
+        fmt::format("{} {}: the sweep itself says this", option_name("set"), assignment));
   }
   for (const SweepAxis& axis : file.axes) {
     for (const SweepPoint& point : axis.points) {
       if (std::ranges::count(point.settings, key, &Setting::key) > 0)
-        throw UsageError(fmt::format("--set {}: the axis '{}' sets it", assignment, axis.name));
+        throw UsageError(
+            fmt::format("{} {}: the axis '{}' sets it", option_name("set"), assignment, axis.name));
     }
   }
   auto& settings = file.steps.front().settings;
@@ -409,7 +411,7 @@ void apply_override(SweepFile& file, const std::string& assignment) {
   settings.push_back({.key = key,
                       .kind = is_switch ? Setting::Kind::kSwitch : Setting::Kind::kScalar,
                       .values = {value},
-                      .where = fmt::format("--set {}", assignment)});
+                      .where = fmt::format("{} {}", option_name("set"), assignment)});
 }
 
 std::string label_slug(std::string_view label) {

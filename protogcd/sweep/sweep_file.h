@@ -21,7 +21,7 @@ struct Setting {
   std::string key;
   Kind kind = Kind::kScalar;
   std::vector<std::string> values;
-  std::string where;  ///< "sweep.toml:12" or "--set epochs=2", for messages
+  std::string where;  ///< "sweep.toml:12" or the option that set it, for messages
 };
 
 struct SweepPoint {

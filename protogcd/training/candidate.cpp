@@ -87,7 +87,7 @@ Candidate Training::result() {
     if (!values.isfinite().all().item<bool>()) {
       throw UsageError(fmt::format("training with {} classes diverged: features are no numbers",
                                    options_.classes),
-                       "try a lower --lr, or higher temperatures");
+                       fmt::format("try a lower {}, or higher temperatures", option_name("lr")));
     }
   }
   return candidate;

@@ -57,20 +57,21 @@ std::optional<TrainingState> CheckpointStore::load_file(const fs::path& file,
                        .epoch_sums = sums ? sums->clone() : at::Tensor()};
 }
 
-std::optional<TrainingState> CheckpointStore::load(CheckpointTensors& tensors, const Logger& log) const {
+std::optional<TrainingState> CheckpointStore::load(CheckpointTensors& tensors,
+                                                   const Logger& log) const {
   std::optional<ModelFileError> damage;
   for (const fs::path& file : {fresh(), latest(), previous()}) {
     try {
       auto state = load_file(file, tensors);
       if (state) return state;
     } catch (const ModelFileError& error) {
-      log.warning(error.what());
+      log.warning(error.marked());
       damage = error;
     }
   }
   if (damage)
     throw ModelFileError(fmt::format("{}: no usable checkpoint", folder_.string()),
-                         "start anew with --overwrite");
+                         fmt::format("start anew with {}", option_name("overwrite")));
   return std::nullopt;
 }
 

@@ -101,7 +101,8 @@ void TrainingLoop::State::save_checkpoint() {
   if (!now_.epoch_sums.isfinite().all().item<bool>()) {
     throw UsageError(
         fmt::format("training diverged in epoch {}: the loss is not a number", now_.epoch + 1),
-        "try a lower --lr, or higher temperatures; the last checkpoint is from before");
+        fmt::format("try a lower {}, or higher temperatures; the last checkpoint is from before",
+                    option_name("lr")));
   }
   checkpoints_.save(kept_, now_);
   last_checkpoint_ = Clock::now();
@@ -115,7 +116,8 @@ void TrainingLoop::State::after_step(Progress& progress) {
   if (stop) {
     throw InterruptedError(
         fmt::format("stopped at epoch {} of {}", now_.epoch + 1, options_.schedule.epochs),
-        fmt::format("go on with: --out {} --resume", folder_.path().string()));
+        fmt::format("go on with: {} {} {}", option_name("out"), folder_.path().string(),
+                    option_name("resume")));
   }
 }
 

@@ -109,7 +109,8 @@ void TrainingMaterial::make_bank() {
   const BankPlan& plan = *bank_plan_;
   if (plan.layout.views < plan.views_asked) {
     context_.log.warning(fmt::format(
-        "--bank-max: {} views instead of {}, {}", plan.layout.views, plan.views_asked,
+        "{}: {} views instead of {}, {}", option_name("bank_max"), plan.layout.views,
+        plan.views_asked,
         plan.exceeds_limit
             ? fmt::format("the least there can be; they take {}", human_bytes(plan.layout.bytes()))
             : "as more do not fit"));

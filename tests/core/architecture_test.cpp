@@ -145,6 +145,67 @@ TEST(Architecture, EveryTypeOfAHeaderHasANameOfItsOwn) {
   EXPECT_GT(homes.size(), 100u);
 }
 
+struct Line {
+  std::string file, area, code, literals;  ///< what is outside of quotes, and what is inside
+  int number = 0;
+};
+
+/// The source below the command line, without comments.
+std::vector<Line> lines_below_the_command_line() {
+  std::vector<Line> lines;
+  const std::filesystem::path root = std::filesystem::path(testing::source_folder()) / "protogcd";
+  const std::regex quoted(R"re("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)')re");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const auto extension = entry.path().extension();
+    const auto relative = std::filesystem::relative(entry.path(), root);
+    const std::string area = relative.begin()->string();
+    if ((extension != ".h" && extension != ".cpp" && extension != ".cu") || area == "cli") continue;
+    std::istringstream text(read_text_file(entry.path()));
+    std::string source;
+    for (int number = 1; std::getline(text, source); ++number) {
+      Line line{
+          .file = relative.string(), .area = area, .code = {}, .literals = {}, .number = number};
+      auto rest = source.cbegin();
+      for (std::sregex_iterator i(source.begin(), source.end(), quoted), end; i != end; ++i) {
+        line.code.append(rest, (*i)[0].first);
+        if (line.code.find("//") != std::string::npos) break;
+        line.literals += i->str();
+        rest = (*i)[0].second;
+      }
+      line.code.append(rest, source.cend());
+      line.code.resize(std::min(line.code.size(), line.code.find("//")));
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
+// Another host spells options otherwise (core/option_name.h).
+TEST(Architecture, NoMessageBelowTheCommandLineSpellsAFlag) {
+  const std::regex flag("--[a-z]");
+  for (const Line& line : lines_below_the_command_line()) {
+    // A sweep runs the program: these are words of its commands.
+    if (line.file == "sweep/cells.cpp") continue;
+    EXPECT_FALSE(std::regex_search(line.literals, flag))
+        << line.file << ":" << line.number << " " << line.literals;
+  }
+}
+
+TEST(Architecture, OnlyTheCommandLineOwnsTheProcess) {
+  const std::regex taken(
+      R"(\b(stderr|stdout|std::cerr|std::cout|fmt::print|(std::)?printf|std::puts|std::exit|std::abort|quick_exit|sigaction)\b|\b_exit\(|\bsignal\()");
+  int lines = 0;
+  for (const Line& line : lines_below_the_command_line()) {
+    ++lines;
+    // The child of a sweep, between fork and exec, must not run our destructors.
+    if (line.file == "sweep/child_process.cpp" && line.code.find("_exit(127)") != std::string::npos)
+      continue;
+    EXPECT_FALSE(std::regex_search(line.code, taken))
+        << line.file << ":" << line.number << " " << line.code;
+  }
+  EXPECT_GT(lines, 10000);
+}
+
 // libtorch brings another fmt, and json.hpp costs seconds per file: neither may reach a user of our
 // headers.
 TEST(Architecture, PublicHeadersDoNotBringFmtOrJson) {

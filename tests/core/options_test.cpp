@@ -112,7 +112,7 @@ TEST_F(OptionTableTest, RequiredOptionsAreAskedForByName) {
     table.check_required();
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "--dataset is needed: which dataset");
+    EXPECT_STREQ(error.what(), "dataset is needed: which dataset");
   }
   table.apply_toml("dataset = 'cub'\n", "run.toml");
   EXPECT_NO_THROW(table.check_required());

@@ -92,7 +92,7 @@ TEST(PartialRows, OtherWorkIsNotContinued) {
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("other weights"));
-    EXPECT_THAT(error.hint(), HasSubstr("--overwrite"));
+    EXPECT_THAT(error.hint(), HasSubstr("with overwrite"));
   }
 }
 

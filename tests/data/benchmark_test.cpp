@@ -151,7 +151,7 @@ TEST(Split, ThePublishedNumberOfOldClassesGivesThePublishedSplit) {
 TEST(Split, AsManyOldClassesAsThereAreNotIsRefused) {
   RawBenchmark raw = made_up(2, 5, 2, false);
   EXPECT_THAT(message_of([&] { choose_old_classes(raw, 6); }),
-              HasSubstr("--old-classes 6: there are 5 known classes"));
+              HasSubstr("old_classes 6: there are 5 known classes"));
   EXPECT_THROW(choose_old_classes(raw, 0), UsageError);
 }
 

@@ -254,7 +254,7 @@ TEST(ClassNumber, WordsSayWhereMoreClassesMayHide) {
   found.sureness = Sureness::kUnsure;
   EXPECT_THAT(found.in_words(), HasSubstr("numbers far from it"));
   found.is_largest = true;
-  EXPECT_THAT(found.in_words(), HasSubstr("--k-max"));
+  EXPECT_THAT(found.in_words(), HasSubstr("looked at, k_max allows more"));
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ TEST(TrainedBlocks, RefusesABlockThatTheModelDoesNotHave) {
   for (const std::int64_t first : {-1, 4}) {
     EXPECT_THROW(make_trained_blocks(vit, first, at::kDouble, at::kCPU), UsageError);
     EXPECT_THAT(testing::message_of<UsageError>([&] { Trunk(vit, at::kDouble, at::kCPU, first); }),
-                AllOf(HasSubstr("--grad-from-block"), HasSubstr("expected 0 to 3")));
+                AllOf(HasSubstr("grad_from_block"), HasSubstr("expected 0 to 3")));
   }
 }
 

@@ -187,7 +187,7 @@ TEST(SweepFile, OverridesWinOverOptionsAndVariablesButNotOverAxes) {
   EXPECT_EQ(file.steps[0].settings[1].key, "fast_decode");
   EXPECT_EQ(file.steps[0].settings[1].kind, Setting::Kind::kSwitch);
   EXPECT_THAT(message_of<UsageError>([&] { apply_override(file, "k=3"); }),
-              HasSubstr("--set k=3: the axis 'k' sets it"));
+              HasSubstr("set k=3: the axis 'k' sets it"));
   EXPECT_THAT(message_of<UsageError>([&] { apply_override(file, "epochs"); }),
               HasSubstr("expected key=value"));
   EXPECT_THAT(message_of<UsageError>([&] { apply_override(file, "out=x"); }),

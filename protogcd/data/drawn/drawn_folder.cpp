@@ -39,15 +39,15 @@ bool check_target(const fs::path& folder, bool overwrite, std::string_view kind,
   check_output_path(folder, overwrite);
   const bool exists = fs::exists(fs::symlink_status(folder));
   if (exists && !is_ours(folder)) {
-    throw UsageError(
-        fmt::format("--out: '{}' is not a {}, so it is not replaced", folder.string(), kind),
-        "choose another name");
+    throw UsageError(fmt::format("{}: '{}' is not a {}, so it is not replaced", option_name("out"),
+                                 folder.string(), kind),
+                     "choose another name");
   }
   return exists;
 }
 
 fs::path checked_target(const fs::path& target) {
-  if (target.empty()) throw UsageError("--out: no folder given");
+  if (target.empty()) throw UsageError(option_name("out") + ": no folder given");
   return comparable_path(target);
 }
 

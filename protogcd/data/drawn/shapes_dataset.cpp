@@ -95,9 +95,9 @@ std::vector<Shape> shape_classes(std::size_t count, const Context& context) {
   std::vector<Silhouette> taken;
   for (std::uint64_t first = 0; classes.size() < count;) {
     if (first > 100 * count + 1000) {
-      throw UsageError(
-          fmt::format("--classes: only {} shapes that differ enough were found", classes.size()),
-          "ask for fewer");
+      throw UsageError(fmt::format("{}: only {} shapes that differ enough were found",
+                                   option_name("classes"), classes.size()),
+                       "ask for fewer");
     }
     // Tried side by side, taken in order: how many at a time changes nothing.
     std::vector<Candidate> candidates(std::clamp<std::size_t>(count - classes.size(), 4, 64));

@@ -206,7 +206,8 @@ void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
 
 void ProtoGcdOptions::check_unknown_classes() const {
   if (!prior.empty())
-    throw UsageError("--prior names new classes: say with --k how many there are");
+    throw UsageError(fmt::format("{} names new classes: say with {} how many there are",
+                                 option_name("prior"), option_name("k")));
 }
 
 std::map<std::string, std::string> ProtoGcdOptions::identity() const {
