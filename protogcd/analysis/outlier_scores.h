@@ -11,10 +11,10 @@
 namespace protogcd {
 
 enum class OutlierScore {
-  kMsp,        ///< -max_k p_k: the posterior at tau_base (Eq. 2)
+  kMsp,        ///< -max_k p_k: the posterior at the model's temperature
   kMls,        ///< -max_k cos_k
   kEnergy,     ///< -log sum_k exp(cos_k): temperature 1 on the cosines, as released
-  kPrototype,  ///< -p_1 / (p_2 + 1e-6): the confidence of the pseudo-labels (Eq. 8)
+  kPrototype,  ///< -p_1 / (p_2 + 1e-6): how far the first is ahead (paper, Eq. 8)
   kMargin,     ///< -(p_1 - p_2)
   kUniform,    ///< mean_k log p_k: minus the cross-entropy to the uniform distribution
   kVonMises,   ///< -max_k log density of a von Mises-Fisher distribution around prototype k
@@ -29,8 +29,8 @@ OutlierScore find_outlier_score(std::string_view name);
 
 class OutlierScorer {
  public:
-  /// `temperature` is tau_base. `concentrations` [K], with the features' dimension, are those of
-  /// the classes, and needed by the von Mises-Fisher score alone.
+  /// `temperature`: of the posterior. `concentrations` [K], with the features' dimension, are those
+  /// of the classes, and needed by the von Mises-Fisher score alone.
   explicit OutlierScorer(double temperature, std::span<const double> concentrations = {},
                          std::int64_t dimension = 0);
 

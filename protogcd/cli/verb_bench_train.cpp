@@ -410,12 +410,12 @@ std::vector<std::vector<std::string>> Benchmark::rows() const {
         {measured.name, options_.backbone, resolve_device(session_.context.device).name(),
          std::string(element_name(element_type_of(placement_.frozen))),
          std::to_string(session_.context.threads), std::to_string(options_.batch),
-         fmt::format("{:.2f}", spread.median), fmt::format("{:.2f}", spread.low),
-         fmt::format("{:.2f}", spread.high),
+         fmt::format("{:.4g}", spread.median), fmt::format("{:.4g}", spread.low),
+         fmt::format("{:.4g}", spread.high),
          fmt::format("{:.0f}", 1000 * static_cast<double>(options_.batch) / spread.median),
-         measured.operations > 0 ? fmt::format("{:.1f}", rate) : "", fmt::format("{:.1f}", roof),
-         measured.operations > 0 ? fmt::format("{:.3f}", rate / roof) : "",
-         fmt::format("{:.2f}", spread.median / bank)});
+         measured.operations > 0 ? fmt::format("{:.4g}", rate) : "", fmt::format("{:.4g}", roof),
+         measured.operations > 0 ? fmt::format("{:.3g}", rate / roof) : "",
+         fmt::format("{:.4g}", spread.median / bank)});
   }
   return table;
 }

@@ -70,7 +70,6 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
   const fs::path file = options.train.out / "config.toml";
   if (!fs::exists(options.train.out / "result.json") || !fs::exists(file)) return false;
   DiscoverOptions stored = options;
-  stored.train.resume = false;
   MachineOptions machine;
   std::string method = options.train.method->name();
   OptionTable table;
@@ -81,6 +80,7 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
   then.dtype = machine.dtype;
   if (machine.threads > 0) then.threads = static_cast<std::size_t>(machine.threads);
   then.seed = machine.seed;
+  stored.train.out = options.train.out;  // the folder may have been moved
   stored.bad_images = machine.bad_images;
   stored.max_bad = machine.max_bad;
   return method == options.train.method->name() && configuration_of(stored, then) == config;

@@ -136,6 +136,21 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Tra
   if (set.skipped().count() > 0) set.skipped().write(folder.skipped(), set.sources());
 }
 
+constexpr const char* kKinds[] = {"loss", "share", "schedule"};
+
+/// Which method, and what its numbers in metrics.jsonl are: the report has no other way to know.
+void note_method(const RunFolder& folder, const std::string& name, const Method& method) {
+  const fs::path file = folder.path() / "run.json";
+  auto json = nlohmann::json::parse(read_text_file(file), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) json = nlohmann::json::object();
+  json["method"] = name;
+  json["reported"] = nlohmann::json::array();
+  for (const ReportedValue& value : method.reported())
+    json["reported"].push_back(
+        {{"name", value.name}, {"kind", kKinds[static_cast<std::size_t>(value.kind)]}});
+  write_file_atomically(file, json.dump(2) + "\n");
+}
+
 class Trainer {
  public:
   /// All references must outlive it.
@@ -255,6 +270,7 @@ void Trainer::write_predictions() {
 
 TrainSummary Trainer::run() {
   const auto start = Clock::now();
+  note_method(folder_, options_.method->name(), *method_);
   context_.log.info(
       fmt::format("{} labelled, {} unlabelled and {} test images; {} old and {} new classes",
                   set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled),

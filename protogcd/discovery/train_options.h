@@ -52,7 +52,7 @@ struct TrainFacts {
 };
 
 /// Gives values to what nobody has set. Returns in words what was decided because of something
-/// else ("ramp_epochs 30: half of the epochs").
+/// else ("borrow 1: with a bank").
 std::vector<std::string> resolve(TrainOptions& options, const TrainFacts& facts);
 
 /// What a run's numbers depend on, as far as options say it.

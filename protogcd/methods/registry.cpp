@@ -6,16 +6,23 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
-#include "protogcd/methods/protogcd/protogcd.h"
 
 namespace protogcd {
 
-// One line a method.
+// One line a method: the function that its source file defines, and what it is in a few words. The
+// first is the default.
+#define PROTOGCD_METHODS(METHOD)                                                              \
+  METHOD(protogcd_options, "joint prototypes, pseudo-labels soft and hard (Ma et al., TPAMI " \
+                           "2025)")
+
+#define PROTOGCD_DECLARE(options, summary) std::unique_ptr<MethodOptions> options();
+PROTOGCD_METHODS(PROTOGCD_DECLARE)
+#undef PROTOGCD_DECLARE
+
 const std::vector<RegisteredMethod>& registered_methods() {
-  static const std::vector<RegisteredMethod> methods = {
-      {"protogcd", "joint prototypes, dual-level pseudo-labels (Ma et al., TPAMI 2025)",
-       protogcd_options},
-  };
+#define PROTOGCD_ROW(options, summary) {options()->name(), summary, options},
+  static const std::vector<RegisteredMethod> methods = {PROTOGCD_METHODS(PROTOGCD_ROW)};
+#undef PROTOGCD_ROW
   return methods;
 }
 

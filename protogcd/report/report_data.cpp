@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "protogcd/analysis/accuracy.h"
@@ -117,17 +118,35 @@ Json confusion_of(const RunImages& images, const std::vector<std::string>& truth
   return {{"classes", names}, {"clusters", order.clusters}, {"counts", counts}};
 }
 
-Json epochs_of(const fs::path& file) {
+/// The names of the numbers that are terms of the loss, as the run's method declares them; nothing:
+/// the run does not say, and all are taken for terms.
+std::optional<std::set<std::string>> loss_terms(const fs::path& run_file) {
+  if (!fs::exists(run_file)) return std::nullopt;
+  const Json json = Json::parse(read_text_file(run_file), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("reported") || !json.at("reported").is_array())
+    return std::nullopt;
+  std::set<std::string> names = {"total"};
+  for (const Json& value : json.at("reported")) {
+    if (value.is_object() && value.value("kind", Json()) == "loss" &&
+        value.value("name", Json()).is_string())
+      names.insert(value.at("name").get<std::string>());
+  }
+  return names;
+}
+
+Json epochs_of(const fs::path& file, const fs::path& run_file) {
+  const auto terms = loss_terms(run_file);
   Json epochs = Json::array();
   if (!fs::exists(file)) return epochs;
   std::istringstream lines(read_text_file(file));
   for (std::string line; std::getline(lines, line);) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !number_or_null(json, "epoch").is_number()) continue;
-    Json loss = json.value("train", Json());
-    if (!loss.is_object()) continue;
-    loss.erase("hard_share");
-    loss.erase("marginal_old");
+    const Json train = json.value("train", Json());
+    if (!train.is_object()) continue;
+    Json loss = Json::object();
+    for (const auto& [name, value] : train.items())
+      if (!terms || terms->contains(name)) loss[name] = value;
     const Json scores = json.value("unlabelled", Json::object());
     epochs.push_back({{"epoch", json.at("epoch")},
                       {"loss", loss},
@@ -303,7 +322,7 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
            {"sprites", sprites_of(sprites)},
            {"map", map_of(run, map)},
            {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
-           {"epochs", epochs_of(folder / "metrics.jsonl")},
+           {"epochs", epochs_of(folder / "metrics.jsonl", folder / "run.json")},
            {"confusion", confusion_of(images, truth_names, run.classes.size())},
            {"skipped", skipped_of(folder / "skipped.csv")},
            {"config", fs::exists(folder / "config.toml") ? read_text_file(folder / "config.toml")

@@ -13,6 +13,7 @@
 #include "protogcd/cluster/nearest_centroids.h"
 #include "protogcd/cluster/seeding.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
+#include "tests/support/cuda.h"
 #include "tests/support/error_message.h"
 
 namespace protogcd {
@@ -378,7 +379,7 @@ TEST(SemiSupervisedKMeans, BadInputIsNamed) {
 }
 
 TEST(KMeans, CudaFindsWhatTheCpuFinds) {
-  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  PROTOGCD_NEEDS_CUDA();
   const at::Tensor features = blobs(5000, 64, 10, 3);
   at::Tensor labels = at::full({5000}, -1, at::kLong);
   for (std::int64_t i = 0; i < 1000; ++i)

@@ -217,5 +217,33 @@ TEST(Architecture, PublicHeadersDoNotBringFmtOrJson) {
   }
 }
 
+// A second method must not have to edit what the first one is named in.
+TEST(Architecture, NothingOutsideMethodsNamesAMethodOrItsTerms) {
+  const std::regex terms(
+      R"(\b(dapl|lambda_[a-z]+|hard_[a-z]+|ramp[a-z_]*|pseudo.?labels?|tau_[a-z_]+|memax[a-z_]*|distill[a-z]*|ProtoGcd\w*|SimGcd\w*|simgcd)\b)");
+  const std::filesystem::path root = testing::source_folder();
+  int looked_at = 0, inside = 0;
+  for (const char* top : {"protogcd", "web/src"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / top)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".ts")
+        continue;
+      const auto relative = std::filesystem::relative(entry.path(), root).string();
+      const bool of_methods = relative.starts_with("protogcd/methods/");
+      std::istringstream text(read_text_file(entry.path()));
+      std::string line;
+      for (int number = 1; std::getline(text, line); ++number) {
+        std::smatch match;
+        if (!std::regex_search(line, match, terms)) continue;
+        ++inside;
+        EXPECT_TRUE(of_methods) << relative << ":" << number << " names " << match[0];
+      }
+      ++looked_at;
+    }
+  }
+  EXPECT_GT(looked_at, 300);
+  EXPECT_GT(inside, 50) << "the terms are not found where they belong either";
+}
+
 }  // namespace
 }  // namespace protogcd

@@ -7,6 +7,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "tests/discovery/run_helpers.h"
+#include "tests/support/cuda.h"
 
 namespace protogcd {
 namespace {
@@ -50,7 +51,7 @@ std::vector<std::string> discover(const TinyRun& work, const std::string& name,
 
 /// Candidates record a graph each.
 TEST(EstimateK, CountsOnAGpu) {
-  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  PROTOGCD_NEEDS_CUDA();
   const TinyRun work;
   const auto json =
       json_of(run_protogcd(estimate(work, {"--cluster-steps", "9", "--device", "cuda", "--dtype",

@@ -27,16 +27,22 @@ TEST(BenchTrain, ReportsStepsTheirPartsAndTheShareOfTheRoof) {
   EXPECT_EQ(results.at(0).at("step"), "bank");
   EXPECT_EQ(results.at(0).at("times_bank"), 1);
   EXPECT_EQ(results.at(5).at("step"), "full");
-  EXPECT_GT(results.at(5).at("times_bank").get<double>(), 1);
-  const auto network = results.at(2);
+  // Four digits are shown: what follows from them agrees to three. Which step is faster than which
+  // is no test's business: on a busy machine any can be.
+  const auto bank_milliseconds = results.at(0).at("milliseconds").get<double>(),
+             full = results.at(5).at("times_bank").get<double>();
+  EXPECT_NEAR(full, results.at(5).at("milliseconds").get<double>() / bank_milliseconds,
+              2e-3 * full);
   // ViT-S/16, 8 rows: three products of every dense layer, four of the tokens for each head.
-  const double dense = 4.0 * 384 * 384 + 2.0 * 384 * 1536 + 2048.0 * (384 + 2048 + 256) + 384 * 10;
-  const double operations = 2 * 8 * (3 * dense + 4.0 * 6 * 197 * 384);
-  const double rate = network.at("gflops");
-  EXPECT_NEAR(rate, operations / network.at("milliseconds").get<double>() / 1e6,
-              0.06 + 1e-2 * rate);
-  EXPECT_NEAR(network.at("share").get<double>(), rate / network.at("roof_gflops").get<double>(),
-              0.01);
+  const double block = 4.0 * 384 * 384 + 2.0 * 384 * 1536,
+               head = 2048.0 * (384 + 2048 + 256) + 384 * 10, tokens = 4.0 * 6 * 197 * 384;
+  for (const auto& [step, dense] : {std::pair{0u, block + head}, {2u, block}}) {
+    const auto row = results.at(step);
+    const double rate = row.at("gflops"), operations = 2 * 8 * (3 * dense + tokens);
+    EXPECT_NEAR(rate, operations / row.at("milliseconds").get<double>() / 1e6, 2e-3 * rate);
+    const double share = row.at("share");
+    EXPECT_NEAR(share, rate / row.at("roof_gflops").get<double>(), 1e-2 * share);
+  }
   EXPECT_EQ(CsvTable::read(folder / "t.csv").rows().size(), 6u);
   const auto again = run_protogcd(command);
   EXPECT_EQ(again.exit_code, 2);

@@ -9,15 +9,14 @@
 #include "protogcd/engine/pooled_tokens.h"
 #include "protogcd/engine/tail.h"
 #include "protogcd/nn/random_state.h"
+#include "tests/support/cuda.h"
 
 namespace protogcd {
 namespace {
 
 class Cuda : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
-  }
+  void SetUp() override { PROTOGCD_NEEDS_CUDA(); }
   const at::Device gpu_{at::kCUDA, 0};
 };
 

@@ -9,6 +9,7 @@
 
 #include "protogcd/core/error.h"
 #include "tests/data/images_on_disk.h"
+#include "tests/support/cuda.h"
 #include "tests/support/error_message.h"
 
 namespace protogcd {
@@ -247,7 +248,7 @@ TEST(ImageLoader, ABadImageAmongRandomViewsIsAnErrorThatNamesIt) {
 }
 
 TEST(ImageLoader, BatchesForAGpuAreTheSameNumbers) {
-  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  PROTOGCD_NEEDS_CUDA();
   const ImagesOnDisk set(12);
   SkippedFiles skipped(bears("0"), 12);
   LoaderOptions there = two_views(3, 2);

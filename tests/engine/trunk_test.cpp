@@ -5,6 +5,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/nn/random_state.h"
+#include "tests/support/cuda.h"
 
 namespace protogcd {
 namespace {
@@ -76,7 +77,7 @@ TEST(Trunk, PackedBfloat16IsAsExactAsThePlainModelInBfloat16) {
 }
 
 TEST(Trunk, FusedCudaIsThePlainModelUpToRounding) {
-  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  PROTOGCD_NEEDS_CUDA();
   for (const VitConfig& config : {kPlain, kFull}) {
     const Vit vit(config, random_vit_state(config), at::kDouble);
     const at::Tensor images =
@@ -91,7 +92,7 @@ TEST(Trunk, FusedCudaIsThePlainModelUpToRounding) {
 }
 
 TEST(Trunk, HandsOutRawTokensBeforeAnyTrainedBlockOnCuda) {
-  if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
+  PROTOGCD_NEEDS_CUDA();
   const Vit vit(kPlain, random_vit_state(kPlain), at::kDouble);
   const at::Tensor images = at::randn({3, 3, 24, 24}, at::kDouble);
   for (const std::int64_t first : {0, 1, 2}) {

@@ -16,4 +16,8 @@ nlohmann::json golden_json() {
   return nlohmann::json::parse(read_text_file(golden_folder() / "golden.json"));
 }
 
+nlohmann::json baselines_json() {
+  return nlohmann::json::parse(read_text_file(golden_folder() / "baselines" / "baselines.json"));
+}
+
 }  // namespace protogcd::testing

@@ -16,6 +16,8 @@ namespace protogcd::testing {
 std::filesystem::path golden_folder();
 /// golden.json, parsed.
 nlohmann::json golden_json();
+/// The same of other methods than the project's own: baselines/baselines.json.
+nlohmann::json baselines_json();
 
 /// An entry's elements copied out as T, whose size must be that of the stored type.
 template <class T>

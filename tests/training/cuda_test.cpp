@@ -2,11 +2,13 @@
 // runs. Without a GPU these are skipped.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <nlohmann/json.hpp>
 
 #include "protogcd/methods/protogcd/objective.h"
 #include "tests/discovery/run_helpers.h"
+#include "tests/support/cuda.h"
 
 namespace protogcd {
 namespace {
@@ -17,9 +19,7 @@ using testing::TinyRun;
 
 class CudaTraining : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "no CUDA device";
-  }
+  void SetUp() override { PROTOGCD_NEEDS_CUDA(); }
   const at::Device gpu_{at::kCUDA, 0};
 };
 

@@ -1,0 +1,91 @@
+// The methods as people name them, and what their options decide.
+#include "protogcd/methods/registry.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+#include "protogcd/core/error.h"
+#include "protogcd/methods/protogcd/protogcd.h"
+#include "tests/support/error_message.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Registry, TheProjectsOwnMethodIsTheDefault) {
+  EXPECT_EQ(method_names().front(), "protogcd");
+  EXPECT_EQ(MethodChoice()->name(), "protogcd");
+}
+
+TEST(Registry, NamesAreTheKnownOnesAndEachIsThereOnce) {
+  const std::set<std::string> planned = {"protogcd", "protogcd+", "gcd",       "simgcd",
+                                         "mugcd",    "xcon",      "dccl",      "gpc",
+                                         "orca",     "uno+",      "rankstats+"};
+  std::set<std::string> seen;
+  for (const RegisteredMethod& method : registered_methods()) {
+    EXPECT_TRUE(planned.contains(method.name)) << method.name;
+    EXPECT_TRUE(seen.insert(method.name).second) << method.name;
+    EXPECT_FALSE(method.summary.empty());
+  }
+}
+
+TEST(Registry, AnUnknownNameListsTheKnownOnes) {
+  try {
+    find_method("protogdc");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("protogdc"));
+    EXPECT_THAT(error.what(), HasSubstr("did you mean 'protogcd'"));
+    EXPECT_THAT(error.hint(), HasSubstr("protogcd"));
+  }
+}
+
+TEST(Registry, OptionsNameTheirOwners) {
+  EXPECT_THAT(methods_with_option("lambda_sep"), ElementsAre("protogcd"));
+  EXPECT_TRUE(methods_with_option("no_such_option").empty());
+}
+
+TEST(MethodChoice, IsAValue) {
+  MethodChoice one;
+  MethodChoice other = one;
+  dynamic_cast<ProtoGcdOptions&>(*other).objective.lambda_sep = 7;
+  EXPECT_EQ(dynamic_cast<ProtoGcdOptions&>(*one).objective.lambda_sep, 0.1);
+}
+
+TEST(ProtoGcdOptions, TheRampIsHalfOfTheEpochsUnlessItIsGiven) {
+  ProtoGcdOptions options;
+  EXPECT_THAT(options.resolve({.epochs = 60}), ElementsAre(HasSubstr("ramp_epochs 30")));
+  EXPECT_EQ(options.ramp_epochs, 30);
+  ProtoGcdOptions given;
+  given.ramp_epochs = 7;
+  EXPECT_TRUE(given.resolve({.epochs = 60}).empty());
+  EXPECT_EQ(given.ramp_epochs, 7);
+}
+
+TEST(ProtoGcdOptions, ThePaperPresetMovesDefaultsAndLeavesWhatWasSaid) {
+  ProtoGcdOptions options;
+  options.preset = ProtoGcdPreset::kPaper;
+  options.tau_unsup_con = 0.5;
+  options.resolve({.epochs = 200});
+  EXPECT_EQ(options.objective.tau_unsup_con, 0.5);
+  EXPECT_FALSE(options.objective.scale_regularisers);
+  EXPECT_EQ(options.objective.confidence_floor, 0);
+  EXPECT_EQ(options.hard_scope, HardScope::kSet);
+  EXPECT_EQ(options.ramp_as_published, false);
+  EXPECT_EQ(options.wide_projection, 65536);
+}
+
+TEST(ProtoGcdOptions, TheBuiltInBackboneHasANarrowProjection) {
+  ProtoGcdOptions builtin, other;
+  builtin.resolve({.epochs = 2, .has_builtin_backbone = true});
+  other.resolve({.epochs = 2});
+  EXPECT_EQ(builtin.head.hidden, 512);
+  EXPECT_EQ(other.head.hidden, 2048);
+}
+
+}  // namespace
+}  // namespace protogcd

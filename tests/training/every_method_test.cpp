@@ -1,0 +1,334 @@
+// What holds for every method of the registry, and for a toy that uses all that the seam offers.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <functional>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/sha256.h"
+#include "protogcd/discovery/discover.h"
+#include "protogcd/engine/captured_work.h"
+#include "protogcd/methods/registry.h"
+#include "protogcd/nn/random_state.h"
+#include "protogcd/training/train_step.h"
+#include "tests/discovery/run_helpers.h"
+#include "tests/support/cuda.h"
+#include "tests/support/no_sets.h"
+#include "tests/support/team.h"
+#include "tests/training/toy_method.h"
+
+namespace protogcd {
+namespace {
+
+using testing::NoSets;
+using testing::Team;
+using testing::TinyRun;
+
+constexpr std::int64_t kImages = 16, kEpochs = 2, kStepsPerEpoch = 5;
+const VitConfig kTiny{.patch = 8, .width = 64, .depth = 2, .heads = 2, .hidden = 128, .grid = 4};
+
+MethodChoice method_of(const std::string& name) {
+  MethodChoice choice = name == "toy" ? MethodChoice(testing::ToyOptions{}) : find_method(name);
+  OptionTable table;
+  choice->declare(table);
+  for (const auto& [key, value] : {std::pair{"head_hidden", "64"}, {"projection", "32"}}) {
+    if (Option* option = table.find(key))
+      option->assign(std::vector<std::string>{value}, OptionSource::kFlag);
+  }
+  return choice;
+}
+
+struct StepSetting {
+  at::Device device = at::kCPU;
+  at::ScalarType type = at::kDouble;
+  bool recorded = false;
+  std::int64_t classes = 9;
+  bool labels = true;
+};
+
+struct Trained {
+  at::Tensor values;           ///< all parameters at the end, float64 on the CPU
+  std::vector<double> losses;  ///< of this process
+};
+
+/// Two short epochs on the same tokens; of several processes each takes its share of the images.
+Trained trained(const MethodChoice& choice, const StepSetting& setting, Communicator& team) {
+  const Vit vit(kTiny, random_vit_state(kTiny), setting.type);
+  const auto blocks = make_trained_blocks(vit, 1, setting.type, setting.device);
+  std::vector<std::string> names(static_cast<std::size_t>(setting.classes));
+  const auto method = choice->make({.width = kTiny.width,
+                                    .classes = names,
+                                    .old_classes = std::min<std::int64_t>(setting.classes, 5),
+                                    .labelled = kImages,
+                                    .unlabelled = kImages,
+                                    .epochs = kEpochs,
+                                    .seed = 0,
+                                    .type = setting.type,
+                                    .device = setting.device});
+  TrainStep step(*blocks, *method, {}, team);
+  const Trunk trunk(vit, setting.type, at::kCPU);
+  std::vector<StepBatch> batches;
+  at::manual_seed(3);
+  for (const BatchStream& stream : method->streams()) {
+    const std::int64_t images = stream.images > 0 ? stream.images : kImages;
+    const TrunkTokens all = trunk.run(at::randn({2 * images, 3, 32, 32}).to(setting.type));
+    const std::int64_t own = images / team.size(), first = team.rank() * own;
+    const auto rows = [&](const at::Tensor& tokens) {
+      return at::cat({tokens.narrow(0, first, own), tokens.narrow(0, images + first, own)})
+          .to(setting.device);
+    };
+    const at::Tensor places = at::arange(images, at::kLong);
+    const auto mine = [&](const at::Tensor& values) {
+      return values.narrow(0, first, own).to(setting.device);
+    };
+    batches.push_back(
+        {.labels = mine(places.remainder(std::min<std::int64_t>(setting.classes, 5))),
+         .labelled =
+             mine((setting.labels ? places.remainder(2) : at::zeros_like(places)).to(setting.type)),
+         .places = mine(places),
+         .tokens = {rows(all.normalised), rows(all.class_token), {}}});
+  }
+  EpochScalar rate(setting.type, setting.device);
+  at::Tensor losses = at::zeros({kEpochs}, at::device(setting.device).dtype(at::kDouble));
+  at::Tensor sum = at::zeros({}, losses.options());
+  CapturedWork work(setting.recorded ? setting.device : at::Device(at::kCPU));
+  NoSets none;
+  for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    rate.set(0.1 / static_cast<double>(epoch + 1));
+    method->begin_epoch({.epoch = epoch, .images_per_step = kImages, .sets = none});
+    sum.zero_();
+    for (std::int64_t i = 0; i < kStepsPerEpoch; ++i)
+      work.run([&] { sum += step.run(batches, *rate).total; });
+    losses[epoch].copy_(sum);
+  }
+  losses = losses.cpu();
+  return {step.parameters().values().cpu().to(at::kDouble),
+          {losses.const_data_ptr<double>(), losses.const_data_ptr<double>() + kEpochs}};
+}
+
+Trained trained(const MethodChoice& choice, const StepSetting& setting = {}) {
+  SingleProcess alone;
+  return trained(choice, setting, alone);
+}
+
+double deviation(const at::Tensor& actual, const at::Tensor& expected) {
+  return ((actual - expected).abs().max() / expected.abs().max()).item<double>();
+}
+
+class EveryMethod : public ::testing::TestWithParam<std::string> {
+ protected:
+  const MethodChoice choice_ = method_of(GetParam());
+};
+
+class EveryMethodOnCuda : public EveryMethod {
+ protected:
+  void SetUp() override { PROTOGCD_NEEDS_CUDA(); }
+  const at::Device gpu_{at::kCUDA, 0};
+};
+
+// A number of the epoch that is no EpochScalar is right in the first recorded epoch and wrong in
+// the second.
+TEST_P(EveryMethodOnCuda, ARecordedStepIsThePlainOneInTwoEpochs) {
+  const Trained plain = trained(choice_, {.device = gpu_, .type = at::kFloat}),
+                recorded = trained(choice_, {.device = gpu_, .type = at::kFloat, .recorded = true});
+  EXPECT_TRUE(at::equal(recorded.values, plain.values));
+  EXPECT_EQ(recorded.losses, plain.losses);
+}
+
+TEST_P(EveryMethodOnCuda, StepsAreTheCpus) {
+  const Trained exact = trained(choice_);
+  const Trained on_gpu = trained(choice_, {.device = gpu_, .recorded = true});
+  EXPECT_LT(deviation(on_gpu.values, exact.values), 1e-9);
+  for (std::size_t i = 0; i < exact.losses.size(); ++i)
+    EXPECT_NEAR(on_gpu.losses[i], exact.losses[i], 1e-9);
+  EXPECT_LT(
+      deviation(trained(choice_, {.device = gpu_, .type = at::kFloat, .recorded = true}).values,
+                exact.values),
+      1e-4);
+}
+
+TEST_P(EveryMethod, TwoProcessesTogetherDoWhatOneDoes) {
+  const Trained one = trained(choice_);
+  std::vector<Trained> parts(2);
+  Team(2).run([&](Team::Member& member) {
+    parts[static_cast<std::size_t>(member.rank())] = trained(choice_, {}, member);
+  });
+  EXPECT_LT(deviation(parts[0].values, one.values), 1e-9);
+  EXPECT_TRUE(at::equal(parts[0].values, parts[1].values));
+  for (std::size_t i = 0; i < one.losses.size(); ++i)
+    EXPECT_NEAR(parts[0].losses[i] + parts[1].losses[i], one.losses[i], 1e-9);
+}
+
+TEST_P(EveryMethod, ABatchWithoutLabelsAndASingleClassAreDefined) {
+  for (const StepSetting& setting : {StepSetting{.labels = false}, StepSetting{.classes = 1},
+                                     StepSetting{.classes = 1, .labels = false}}) {
+    const Trained result = trained(choice_, setting);
+    EXPECT_TRUE(result.values.isfinite().all().item<bool>());
+    for (const double loss : result.losses) EXPECT_TRUE(std::isfinite(loss));
+  }
+}
+
+TEST_P(EveryMethod, TheNumbersOfTheEpochAreTheDeclaredOnes) {
+  SingleProcess alone;
+  const auto method = choice_->make({.width = 8,
+                                     .classes = {"a", "b"},
+                                     .old_classes = 1,
+                                     .labelled = 4,
+                                     .unlabelled = 4,
+                                     .epochs = 4});
+  NoSets none;
+  const auto numbers = method->begin_epoch({.epoch = 1, .images_per_step = 4, .sets = none});
+  const auto declared = std::ranges::count_if(method->reported(), [](const ReportedValue& value) {
+    return value.kind == ReportedKind::kSchedule;
+  });
+  EXPECT_EQ(std::ssize(numbers), declared);
+}
+
+/// A method that asks to stop after some of its steps, as a person would.
+class Stopping : public Method {
+ public:
+  Stopping(std::unique_ptr<Method> method, StopToken stop, int after)
+      : method_(std::move(method)), stop_(std::move(stop)), left_(after) {}
+  std::map<std::string, at::Tensor> parameters() const override { return method_->parameters(); }
+  std::map<std::string, at::Tensor> state() const override { return method_->state(); }
+  std::vector<BatchStream> streams() const override { return method_->streams(); }
+  std::vector<ReportedValue> reported() const override { return method_->reported(); }
+  std::vector<double> begin_epoch(const EpochInput& epoch) override {
+    return method_->begin_epoch(epoch);
+  }
+  StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
+    return method_->loss(batches, communicator);
+  }
+  void after_update() override {
+    method_->after_update();
+    if (--left_ == 0) stop_.request_stop();
+  }
+  Outcome outcome(SetFeatures& sets) const override { return method_->outcome(sets); }
+
+ private:
+  std::unique_ptr<Method> method_;
+  StopToken stop_;
+  int left_;
+};
+
+struct StoppingOptions : MethodOptions {
+  StoppingOptions(MethodChoice inner_choice, StopToken token, int steps)
+      : inner(std::move(inner_choice)), stop(std::move(token)), after(steps) {}
+  std::string name() const override { return inner->name(); }
+  std::unique_ptr<MethodOptions> copy() const override {
+    return std::make_unique<StoppingOptions>(*this);
+  }
+  void declare(OptionTable& table) override { inner->declare(table); }
+  std::vector<std::string> resolve(const MethodFacts& facts) override {
+    return inner->resolve(facts);
+  }
+  std::map<std::string, std::string> identity() const override { return inner->identity(); }
+  bool sees_labelled() const override { return inner->sees_labelled(); }
+  std::unique_ptr<Method> make(const MethodInput& input) const override {
+    return std::make_unique<Stopping>(inner->make(input), stop, after);
+  }
+
+  MethodChoice inner;
+  StopToken stop;
+  int after;
+};
+
+/// A run of the library, without the program.
+struct LibraryRun {
+  explicit LibraryRun(const std::string& method) : choice(method_of(method)) {}
+
+  DiscoverOptions options(const std::string& name) const {
+    DiscoverOptions run;
+    run.data.labelled = tiny.folder / "demo/labelled";
+    run.data.unlabelled = tiny.folder / "demo/unlabelled";
+    run.data.truth = tiny.folder / "demo/truth.csv";
+    run.backbone.backbone = tiny.folder / "tiny.safetensors";
+    run.backbone.image_size = 32;
+    run.train.k = 16;
+    run.train.method = choice;
+    run.train.material.batch = 16;
+    run.train.loop.schedule.epochs = 4;
+    run.train.loop.eval_every = 2;
+    run.train.report = false;
+    run.train.out = tiny.folder / name;
+    return run;
+  }
+
+  Discovery run(DiscoverOptions with, StopToken stop = {}) const {
+    resolve(with, Logger());
+    return discover(with, {.device = "cpu", .dtype = "float32", .threads = 1, .stop = stop});
+  }
+
+  const TinyRun tiny{4};
+  const MethodChoice choice;
+};
+
+TEST_P(EveryMethod, StoppedInTheMiddleOfAnEpochAndResumedIsStraight) {
+  const LibraryRun library(GetParam());
+  for (const bool bank : {true, false}) {
+    SCOPED_TRACE(bank ? "bank" : "fresh");
+    const std::string kind = bank ? "bank" : "fresh";
+    DiscoverOptions straight = library.options(kind + "-straight");
+    straight.train.material.use_bank = bank;
+    library.run(straight);
+
+    const StopToken stop;
+    DiscoverOptions stopped = straight;
+    stopped.train.out = library.tiny.folder / (kind + "-stopped");
+    stopped.train.method = MethodChoice(StoppingOptions(library.choice, stop, 6));
+    EXPECT_THROW(library.run(stopped, stop), InterruptedError);
+    EXPECT_FALSE(std::filesystem::exists(stopped.train.out / "predictions.csv"));
+    stopped.train.method = library.choice;
+    stopped.train.resume = true;
+    library.run(stopped);
+    library.tiny.expect_same(kind + "-stopped", kind + "-straight");
+  }
+}
+
+TEST_P(EveryMethod, FewerImagesThanABatchAreOneBatch) {
+  const LibraryRun library(GetParam());
+  DiscoverOptions run = library.options("few");
+  run.train.material.batch = 4096;
+  const Discovery found = library.run(run);
+  ASSERT_TRUE(found.summary);
+  for (const auto& line : library.tiny.metrics("few")) {
+    EXPECT_EQ(line.at("steps"), 1);
+    EXPECT_TRUE(std::isfinite(line.at("train").at("total").get<double>()));
+  }
+}
+
+std::vector<std::string> names_and_toy() {
+  std::vector<std::string> names = method_names();
+  names.emplace_back("toy");
+  return names;
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '+', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryMethod, ::testing::ValuesIn(names_and_toy()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryMethodOnCuda, ::testing::ValuesIn(names_and_toy()),
+                         test_name);
+
+// A clustering's own classes are those of its predictions.csv, and its model is the nearest centre.
+TEST(Toy, EndsInItsClusteringAndPredictsTheNearestCentre) {
+  const LibraryRun library("toy");
+  library.run(library.options("run"));
+  const std::string& name = "run";
+  EXPECT_THAT(library.tiny.read(name + "/run.json"), ::testing::HasSubstr("\"toy\""));
+  const Model model = load_model(library.tiny.folder / name, {}, {.device = "cpu"});
+  ASSERT_TRUE(model.prototypes().bias.defined());
+  at::manual_seed(1);
+  const at::Tensor features = at::randn({50, 64});
+  const at::Tensor unit = features / features.norm(2, 1, true);
+  const at::Tensor nearest = at::cdist(unit, model.prototypes().centres).argmin(1);
+  EXPECT_TRUE(at::equal(model.scores_of(model.cosines_of(features)).argmax(1), nearest));
+}
+
+}  // namespace
+}  // namespace protogcd
