@@ -18,6 +18,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/core/version.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd::cli {
 namespace {
@@ -206,7 +207,7 @@ std::string chosen_variant(const Verb& verb, const std::vector<std::string>& arg
   ask(value_of("--config", arguments));
   const std::string out = value_of("--out", arguments);
   if (std::ranges::find(arguments, "--resume") != arguments.end() && !out.empty())
-    ask(std::filesystem::path(out) / "config.toml");
+    ask(std::filesystem::path(out) / run_files::kConfig);
   if (chosen.empty()) return verb.variants.front();
   if (std::ranges::find(verb.variants, chosen) == verb.variants.end()) {
     throw UsageError(fmt::format("--{}: there is no '{}'{}", kebab_case(verb.variant_key), chosen,
@@ -262,7 +263,7 @@ void apply_resumed_configuration(OptionTable& table) {
       out->source() == OptionSource::kDefault) {
     return;
   }
-  const std::filesystem::path run = out->text(), file = run / "config.toml";
+  const std::filesystem::path run = out->text(), file = run / run_files::kConfig;
   if (std::filesystem::is_regular_file(file)) return table.apply_toml_file(file);
   if (std::filesystem::is_directory(run)) {
     throw UsageError(fmt::format("--resume: there is no run in '{}'", run.string()),

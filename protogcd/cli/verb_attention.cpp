@@ -27,7 +27,7 @@ struct AttentionVerbOptions {
 
 void attention(const AttentionVerbOptions& options, Session& session) {
   check_output_file(options.out, options.overwrite, "out");
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   Context context = session.context;
   context.device = "cpu";  // a few images
   const ImageSet set = open_image_set(options.images);

@@ -177,7 +177,7 @@ void bench_cluster(const Options& options, Session& session) {
   if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   if (options.k > options.rows)
     throw UsageError(fmt::format("--k: {} clusters of {} rows", options.k, options.rows));
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   Benchmark benchmark(options, session);
   benchmark.run();
   show_bench_table(kColumns, benchmark.rows(), options.csv, session);

@@ -141,7 +141,7 @@ double Benchmark::time_embed() const {
 }
 
 void Benchmark::run() {
-  set_compute_threads(session_.context.threads);
+  const ComputeThreads compute_threads(session_.context.threads);
   const Embedder embedder(backbone_, placement_, /*with_tokens=*/false);
   time_decoding();                                    // files come into memory
   for (std::int64_t i = 0; i < options_.runs; ++i) {  // in turn: a busy machine slows all

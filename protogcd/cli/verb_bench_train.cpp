@@ -427,7 +427,7 @@ void bench_train(const Options& options, Session& session) {
                                  options.batch, options.images),
                      "give more --images");
   }
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   Benchmark benchmark(options, session);
   benchmark.run();
   show_bench_table(kColumns, benchmark.rows(), options.csv, session);

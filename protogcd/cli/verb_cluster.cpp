@@ -18,6 +18,7 @@
 #include "protogcd/engine/placement.h"
 #include "protogcd/model/centroid_model.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd::cli {
 namespace {
@@ -118,13 +119,13 @@ void check_model_folder(const ClusterVerbOptions& options) {
   if (options.no_normalise)
     throw UsageError(
         "--save-model: prototypes compare directions, so --no-normalise cannot go with it");
-  if (std::filesystem::exists(options.save_model / "model" / "model.json")) {
+  if (std::filesystem::exists(options.save_model / run_files::kModel / run_files::kModelInfo)) {
     throw UsageError(
         fmt::format("--save-model: '{}' holds a trained run, whose model would be hidden",
                     options.save_model.string()),
         "choose another folder");
   }
-  check_output_file(options.save_model / "model.json", options.overwrite, "save_model");
+  check_output_file(options.save_model / run_files::kModelInfo, options.overwrite, "save_model");
 }
 
 void save_model(const std::filesystem::path& folder, const ClusterInput& input,
@@ -179,7 +180,7 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
   if (!options.out.empty()) check_output_file(options.out, options.overwrite, "out");
   if (!options.save_model.empty()) create_folders(options.save_model);
   check_model_folder(options);
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();

@@ -120,7 +120,7 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   options.model.train.material.sees_labelled = true;
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
                                           .fast_decode = options.model.images.fast_decode};
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();

@@ -17,6 +17,7 @@
 #include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/run/run_files.h"
 #include "protogcd/studies/corruption_study.h"
 #include "protogcd/training/training_set.h"
 
@@ -216,14 +217,14 @@ void check_options(const EvaluateVerbOptions& options) {
 
 void evaluate_model(const EvaluateVerbOptions& options, Session& session) {
   check_options(options);
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   ModelEvaluation(options, session, session.context).run(session);
 }
 
 /// Takes --old-classes from the configuration of a run on the same dataset, folders or manifest
 /// where it was not given, so that its model is judged on the split it was trained on.
 void adopt_recorded_split(DataOptions& options, const std::filesystem::path& run) {
-  const std::filesystem::path config = run / "config.toml";
+  const std::filesystem::path config = run / run_files::kConfig;
   if (options.old_classes || !std::filesystem::is_regular_file(config)) return;
   auto recorded = toml_scalars(config);
   const auto same = [&](const char* key, const std::filesystem::path& path) {

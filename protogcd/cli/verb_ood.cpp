@@ -122,7 +122,7 @@ nlohmann::json calibrated(Model& model, const at::Tensor& known, const OodVerbOp
 
 void ood(const OodVerbOptions& options, Session& session) {
   check_options(options);
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();

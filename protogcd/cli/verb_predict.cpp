@@ -21,12 +21,12 @@ struct PredictVerbOptions {
 
 void predict(const PredictVerbOptions& options, Session& session) {
   check_output_file(options.predict.out, options.predict.overwrite, "out");
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   const ImageSet set = open_image_set(options.images);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
   const Model model = load_model(options.model, options.backbone, session.context);
-  const PredictSummary summary = predict_images(model, set.sources, options.predict,
-                                                session.bad_image_policy(), session.context);
+  const PredictSummary summary = write_predictions(model, set.sources, options.predict,
+                                                   session.bad_image_policy(), session.context);
   const ModelInfo& info = model.info();
   std::uint64_t in_new = 0;
   nlohmann::ordered_json per_class;

@@ -11,6 +11,7 @@
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 #include "protogcd/report/run_export.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd::cli {
 namespace {
@@ -55,7 +56,7 @@ void report(const ReportVerbOptions& options, Session& session) {
     throw UsageError(
         fmt::format("--images-root: there is no folder '{}'", options.images_root.string()));
   }
-  const auto out = options.out.empty() ? options.run / "report.html" : options.out;
+  const auto out = options.out.empty() ? options.run / run_files::kReport : options.out;
   // The run's own page is made again without asking: nothing else is lost by it.
   check_output_file(out, options.overwrite || options.out.empty(), "out");
   if (!options.exports.empty()) check_output_path(options.exports, options.overwrite, "export");

@@ -12,6 +12,7 @@
 #include "protogcd/image/encode.h"
 #include "protogcd/model/prediction.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/run/run_files.h"
 #include "protogcd/studies/retrieval.h"
 
 namespace protogcd::cli {
@@ -27,20 +28,20 @@ struct RetrieveVerbOptions {
 /// The run's own predictions, or fresh ones of other images.
 std::filesystem::path predictions_of(const RetrieveVerbOptions& options, Session& session) {
   if (options.images.empty()) {
-    const auto file = options.model / "predictions.csv";
+    const auto file = options.model / run_files::kPredictions;
     if (!std::filesystem::exists(file)) {
       throw UsageError(fmt::format("{}: there are no predictions in it", options.model.string()),
                        "name images with --images");
     }
     return file;
   }
-  set_compute_threads(session.context.threads);
+  const ComputeThreads compute_threads(session.context.threads);
   const ImageSet set = open_image_set(options.images);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
   const auto file = options.out / "examples-predictions.csv";
-  predict_images(load_model(options.model, options.backbone, session.context), set.sources,
-                 {.out = file, .overwrite = options.overwrite}, session.bad_image_policy(),
-                 session.context);
+  write_predictions(load_model(options.model, options.backbone, session.context), set.sources,
+                    {.out = file, .overwrite = options.overwrite}, session.bad_image_policy(),
+                    session.context);
   return file;
 }
 

@@ -15,6 +15,8 @@
 #include "protogcd/discovery/discover.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
+#include "protogcd/run/run_files.h"
+#include "protogcd/run/run_result.h"
 
 namespace protogcd::cli {
 namespace {
@@ -41,7 +43,8 @@ void print_classes(std::vector<FoundClass> classes) {
   fmt::print("\n");
 }
 
-void print(const TrainSummary& summary, const std::filesystem::path& out) {
+void print(const RunResult& summary) {
+  const std::filesystem::path& out = summary.out;
   if (summary.estimate) fmt::print("{}\n", summary.estimate->in_words(flag_of));
   fmt::print("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k,
              summary.k - summary.k_old, human_seconds(summary.seconds));
@@ -64,17 +67,17 @@ void print(const TrainSummary& summary, const std::filesystem::path& out) {
   }
   if (summary.skipped > 0) {
     fmt::print("{} images could not be read, see {}\n", summary.skipped,
-               (out / "skipped.csv").string());
+               (out / run_files::kSkipped).string());
   }
-  fmt::print("predictions: {}\n", (out / "predictions.csv").string());
+  fmt::print("predictions: {}\n", (out / run_files::kPredictions).string());
 }
 
 /// The run is finished whatever becomes of its page.
 void write_page(const std::filesystem::path& out, const Session& session, const Context& context) {
   try {
-    write_report(out, out / "report.html", context);
-    if (!session.json())
-      fmt::print("report: {} (open it in a browser)\n", (out / "report.html").string());
+    const std::filesystem::path page = out / run_files::kReport;
+    write_report(out, page, context);
+    if (!session.json()) fmt::print("report: {} (open it in a browser)\n", page.string());
   } catch (const Error& error) {
     context.log.warning(
         fmt::format("the run is complete, but has no report: {}; make it with: protogcd report {}",
@@ -85,20 +88,17 @@ void write_page(const std::filesystem::path& out, const Session& session, const 
 /// A run as it ends: what it found, and its page.
 void tell(const Discovery& found, const DiscoverOptions& options, Session& session,
           const Context& context) {
-  if (!found.summary) return;
-  if (!session.json()) print(*found.summary, found.out);
-  if (options.train.report && has_report_page()) write_page(found.out, session, context);
+  if (found.was_finished) return;
+  if (!session.json()) print(found.result);
+  if (options.train.report && has_report_page()) write_page(found.result.out, session, context);
 }
 
-void print_spread(const nlohmann::json& summary, std::int64_t runs) {
-  const auto number = [&](const char* what, const char* key) {
-    const auto& value = summary.at(what).at(key);
-    return value.is_null() ? std::nan("") : value.get<double>();
-  };
-  if (std::isnan(number("mean", "all"))) return;
-  fmt::print("{} runs: All {:.1f} +- {:.1f}, Old {:.1f} +- {:.1f}, New {:.1f} +- {:.1f}\n", runs,
-             number("mean", "all"), number("std", "all"), number("mean", "old"),
-             number("std", "old"), number("mean", "new"), number("std", "new"));
+void print_spread(const std::vector<RunResult>& runs) {
+  const RunSpread spread = spread_of(runs);
+  if (std::isnan(spread.mean.all)) return;
+  fmt::print("{} runs: All {:.1f} +- {:.1f}, Old {:.1f} +- {:.1f}, New {:.1f} +- {:.1f}\n",
+             runs.size(), spread.mean.all, spread.deviation.all, spread.mean.old_classes,
+             spread.deviation.old_classes, spread.mean.new_classes, spread.deviation.new_classes);
 }
 
 void run(DiscoverOptions options, Session& session) {
@@ -112,12 +112,12 @@ void run(DiscoverOptions options, Session& session) {
   if (options.runs == 1) {
     const Discovery found = discover(options, context);
     told(found);
-    if (session.json()) session.print_json(nlohmann::json::parse(found.result));
+    if (session.json()) session.print_json(to_json(found.result));
     return;
   }
-  const auto summary = nlohmann::json::parse(discover_several(options, context, told).result);
-  if (session.json()) return session.print_json(summary);
-  print_spread(summary, options.runs);
+  const std::vector<RunResult> runs = discover_several(options, context, told);
+  if (session.json()) return session.print_json(to_json(std::span<const RunResult>(runs)));
+  print_spread(runs);
 }
 
 Action declare_with(DiscoverOptions defaults, OptionTable& table, const std::string& method) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "events.out.tfevents.", kSuffix = ".protogcd";
+constexpr std::string_view kPrefix = kEventFilePrefix, kSuffix = ".protogcd";
 
 // Fields of the messages Event, SummaryValue and SessionLog (tensorboard/compat/proto), with the
 // kind of value that protocol buffers put beside a field's number.

@@ -9,6 +9,9 @@
 
 namespace protogcd {
 
+/// What TensorBoard knows such files by.
+inline constexpr const char* kEventFilePrefix = "events.out.tfevents.";
+
 struct Scalar {
   std::string tag;   ///< "loss/total": what stands before the slash groups plots
   double value = 0;  ///< kept in single precision

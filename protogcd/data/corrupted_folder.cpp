@@ -60,7 +60,7 @@ bool is_corruption_folder(const fs::directory_entry& entry) {
 bool is_corrupted_folder(const fs::path& folder) {
   return fs::is_directory(folder) &&
          std::ranges::all_of(fs::directory_iterator(folder), [](const auto& entry) {
-           return is_corruption_folder(entry) || entry.path().filename() == "skipped.csv";
+           return is_corruption_folder(entry) || entry.path().filename() == kSkippedFile;
          });
 }
 
@@ -186,7 +186,7 @@ CorruptSummary write_corrupted_images(const CorruptOptions& options, const BadIm
   if (good == 0) {
     throw DataError(fmt::format("{}: no image could be read", options.images.string()));
   }
-  if (skipped.count() > 0) skipped.write(folder.path() / "skipped.csv", found.sources);
+  if (skipped.count() > 0) skipped.write(folder.path() / kSkippedFile, found.sources);
   progress.finish();
   folder.put_in_place();
   return {.images = good,

@@ -13,6 +13,9 @@
 
 namespace protogcd {
 
+/// The list beside what was made of the others.
+inline constexpr const char* kSkippedFile = "skipped.csv";
+
 struct SkippedFile {
   std::size_t source;
   std::string reason;

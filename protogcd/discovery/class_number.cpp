@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "protogcd/cluster/semi_supervised_kmeans.h"
@@ -311,31 +310,6 @@ std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& 
   return result;
 }
 
-nlohmann::json number_or_null(double value) {
-  return std::isnan(value) ? nlohmann::json() : nlohmann::json(value);
-}
-
-/// Minus infinity, which JSON does not have, stands as text.
-nlohmann::json logarithm(double value) {
-  return std::isinf(value) ? nlohmann::json("-inf") : number_or_null(value);
-}
-
-double number_of(const nlohmann::json& json) {
-  if (json.is_string()) return -std::numeric_limits<double>::infinity();
-  return json.is_null() ? kNaN : json.get<double>();
-}
-
-constexpr const char* kSurenessWords[] = {"sure", "fairly sure", "unsure"};
-constexpr const char* kBasisWords[] = {"clusters", "prototype score", "algorithm 1"};
-
-/// The enumerator whose word this is.
-template <class Enum, std::size_t kCount>
-Enum from_word(const char* const (&words)[kCount], const std::string& word) {
-  const auto found = std::ranges::find(words, word);
-  if (found == std::end(words)) throw DataError(fmt::format("'{}' is not known", word));
-  return static_cast<Enum>(found - std::begin(words));
-}
-
 }  // namespace
 
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
@@ -465,68 +439,6 @@ std::vector<double> silhouette_curve(const Candidate& candidate, const at::Tenso
     curve.push_back(silhouette(clusters.labels));
   }
   return curve;
-}
-
-nlohmann::json ClassNumber::to_json() const {
-  nlohmann::json points = nlohmann::json::array();
-  for (const ClassNumberPoint& point : curve) {
-    points.push_back({{"k", point.k},
-                      {"frozen_accuracy", number_or_null(point.frozen_accuracy)},
-                      {"silhouette", number_or_null(point.silhouette)},
-                      {"acc_score", number_or_null(point.accuracy)},
-                      {"log_centr_score", logarithm(point.log_centroids)},
-                      {"log_proto_score", logarithm(point.log_score)}});
-  }
-  return {{"k", k},
-          {"k_old", k_old},
-          {"k_new", k - k_old},
-          {"interval", {low, high}},
-          {"sure", kSurenessWords[static_cast<int>(sureness)]},
-          {"by", kBasisWords[static_cast<int>(basis)]},
-          {"is_largest", is_largest},
-          {"curve", points},
-          {"seconds", seconds}};
-}
-
-ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
-  ClassNumber result{.k = json.at("k"),
-                     .k_old = json.at("k_old"),
-                     .low = json.at("interval").at(0),
-                     .high = json.at("interval").at(1)};
-  result.sureness = from_word<Sureness>(kSurenessWords, json.at("sure"));
-  result.basis = from_word<ClassNumberBasis>(kBasisWords, json.at("by"));
-  result.is_largest = json.at("is_largest");
-  if (result.k_old < 1 || result.k < result.k_old)
-    throw DataError(fmt::format("{} classes, {} of them old", result.k, result.k_old));
-  for (const auto& point : json.at("curve")) {
-    result.curve.push_back({point.at("k"), number_of(point.at("frozen_accuracy")),
-                            number_of(point.at("silhouette")), number_of(point.at("acc_score")),
-                            number_of(point.at("log_centr_score")),
-                            number_of(point.at("log_proto_score"))});
-  }
-  result.seconds = json.at("seconds");
-  return result;
-}
-
-std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
-  const bool unsure = sureness == Sureness::kUnsure;
-  std::string others;
-  if (is_largest) {
-    others = fmt::format("it is the largest number looked at, {} allows more",
-                         spelling ? spelling("k_max") : "k_max");
-  } else if (low == high) {
-    others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";
-  } else {
-    others = fmt::format("{} to {}{} fit about as well", low, high,
-                         unsure ? ", and numbers beyond," : "");
-  }
-  const char* why[] = {"Clusters of this number are distinct and keep the labelled classes whole",
-                       "Classes overlap too much to count clusters; at this number the old ones "
-                       "keep their images, and theirs alone, best",
-                       "Algorithm 1 of the paper ended at this number"};
-  return fmt::format("about {} classes: the {} old ones and {} new ({}: {}). {}. Estimated in {}.",
-                     k, k_old, k - k_old, kSurenessWords[static_cast<int>(sureness)], others,
-                     why[static_cast<int>(basis)], human_seconds(seconds));
 }
 
 }  // namespace protogcd

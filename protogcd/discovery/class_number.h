@@ -11,13 +11,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "protogcd/core/option_name.h"
 #include "protogcd/discovery/prototype_score.h"
+#include "protogcd/run/class_number.h"
 #include "protogcd/training/candidate.h"
 
 namespace protogcd {
@@ -34,35 +33,6 @@ struct ClassNumberOptions {
   std::int64_t seeds = 1;  ///< repetitions, which narrow the noise
   /// Of a full run; what a candidate needs is set here.
   CandidateOptions model = {};
-};
-
-/// What is known about one K; NaN where it was not looked at.
-struct ClassNumberPoint {
-  std::int64_t k = 0;
-  double frozen_accuracy = 0;  ///< of clusters of untrained features, on the labelled images
-  double silhouette = 0;       ///< mean over the models
-  double accuracy = 0, log_centroids = 0, log_score = 0;  ///< Prototype Score
-};
-
-enum class Sureness { kSure, kFairly, kUnsure };
-/// What decided: clusters, the Prototype Score because clusters overlap, or Algorithm 1.
-enum class ClassNumberBasis { kClusters, kPrototypeScore, kAlgorithm1 };
-
-struct ClassNumber {
-  std::int64_t k = 0, k_old = 0;
-  std::int64_t low = 0, high = 0;  ///< other numbers that fit about as well
-  Sureness sureness = Sureness::kUnsure;
-  ClassNumberBasis basis = ClassNumberBasis::kClusters;
-  bool is_largest = false;  ///< the largest number looked at: there may be more
-  std::vector<ClassNumberPoint> curve = {};
-  double seconds = 0;
-
-  /// `k`, `k_new`, `interval`, `curve`, `seconds`, ...
-  nlohmann::json to_json() const;
-  /// DataError where it makes no sense.
-  static ClassNumber from_json(const nlohmann::json& json);
-  /// For people: what was found, and how sure that is.
-  std::string in_words(const OptionSpelling& spelling = {}) const;
 };
 
 /// UsageError or DataError where there is nothing to estimate from: no labelled or no unlabelled

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
-#include "protogcd/discovery/result_json.h"
 #include "protogcd/methods/registry.h"
 #include "protogcd/run/corrections.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
@@ -67,8 +65,8 @@ void check(const DiscoverOptions& options) {
 /// by older ones.
 bool is_finished(const DiscoverOptions& options, const std::string& config,
                  const Context& context) {
-  const fs::path file = options.train.out / "config.toml";
-  if (!fs::exists(options.train.out / "result.json") || !fs::exists(file)) return false;
+  const fs::path file = options.train.out / run_files::kConfig;
+  if (!fs::exists(options.train.out / run_files::kResult) || !fs::exists(file)) return false;
   DiscoverOptions stored = options;
   MachineOptions machine;
   std::string method = options.train.method->name();
@@ -88,19 +86,18 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
 
 Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
                    const Context& context) {
-  const fs::path &out = options.train.out, result = out / "result.json";
+  const fs::path& out = options.train.out;
   const std::string config = configuration_of(options, context);
   if (options.train.resume && is_finished(options, config, context)) {
     context.log.info(fmt::format("{}: finished already", out.string()));
-    return {.out = out, .result = read_text_file(result)};
+    return {.result = read_result(out / run_files::kResult), .was_finished = true};
   }
   TrainOptions train_options = options.train;
   train_options.material.reading = {.apply_orientation = !options.data.is_benchmark(),
                                     .fast_decode = options.images.fast_decode};
-  TrainSummary summary =
-      train(open_corrected_data(options, context.log), backbone, train_options, config,
-            BadImagePolicy::parse(options.bad_images, options.max_bad), context);
-  return {.out = out, .result = read_text_file(result), .summary = std::move(summary)};
+  return {.result =
+              train(open_corrected_data(options, context.log), backbone, train_options, config,
+                    BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
 }
 
 }  // namespace
@@ -167,38 +164,37 @@ Discovery discover(const DiscoverOptions& options, const Context& context) {
 }
 
 /// One run after the other, each in a folder of its own with a configuration of its own.
-Discovery discover_several(const DiscoverOptions& options, const Context& context,
-                           const std::function<void(const Discovery&)>& after_each) {
+std::vector<RunResult> discover_several(const DiscoverOptions& options, const Context& context,
+                                        const std::function<void(const Discovery&)>& after_each) {
   check(options);
   const Backbone backbone = open_backbone(options.backbone, context.log);
   const fs::path top = options.train.out;
   if (!options.train.resume) {
     check_output_path(top, options.train.overwrite);
     create_folders(top);
-    write_file_atomically(top / "config.toml", configuration_of(options, context));
-    fs::remove(top / "result.json");
+    write_file_atomically(top / run_files::kConfig, configuration_of(options, context));
+    fs::remove(top / run_files::kResult);
   }
-  std::vector<nlohmann::json> results;
+  std::vector<RunResult> results;
   for (std::int64_t run = 0; run < options.runs; ++run) {
     Context with_seed = context;
     with_seed.seed = context.seed + static_cast<std::uint64_t>(run);
     DiscoverOptions one = options;
     one.runs = 1;
     one.train.out = top / fmt::format("seed-{}", with_seed.seed);
-    one.train.resume = options.train.resume && fs::exists(one.train.out / "config.toml");
+    one.train.resume = options.train.resume && fs::exists(one.train.out / run_files::kConfig);
     try {
       const Discovery found = run_once(one, backbone, with_seed);
       if (after_each) after_each(found);
-      results.push_back(nlohmann::json::parse(found.result));
+      results.push_back(found.result);
     } catch (const InterruptedError& error) {
       throw InterruptedError(fmt::format("run {} of {} {}", run + 1, options.runs, error.marked()),
                              fmt::format("go on with: {} {} {}", option_name("out"), top.string(),
                                          option_name("resume")));
     }
   }
-  Discovery all{.out = top, .result = result_text(summary_of(results))};
-  write_file_atomically(top / "result.json", all.result);
-  return all;
+  write_result(top / run_files::kResult, std::span<const RunResult>(results));
+  return results;
 }
 
 }  // namespace protogcd

@@ -1,20 +1,10 @@
-// Public: finds the classes hiding among unlabelled images.
-//
-//   protogcd::DiscoverOptions options;
-//   options.data.labelled = "photos/labelled";
-//   options.data.unlabelled = "photos/rest";
-//   options.train.out = "run";
-//   protogcd::resolve(options, context.log);
-//   const protogcd::Discovery found = protogcd::discover(options, context);
-//
-// The run's folder is the one that the command line writes: `protogcd report run`, `predict --model
-// run` and `discover --resume` go on from it.
+// The main job: from options to a finished run, one or several. The public form is api/discover.h.
 #pragma once
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "protogcd/core/context.h"
 #include "protogcd/core/machine_options.h"
@@ -51,12 +41,9 @@ void resolve(DiscoverOptions& options, const Logger& log);
 /// The configuration as TOML, as config.toml of the run has it. The options must be resolved.
 std::string configuration_of(const DiscoverOptions& options, const Context& context);
 
-/// What a run found, and its folder.
 struct Discovery {
-  std::filesystem::path out;
-  std::string result;  ///< result.json
-  /// Nothing: the run was finished before, and nothing was done.
-  std::optional<TrainSummary> summary = {};
+  RunResult result;
+  bool was_finished = false;  ///< before, and nothing was done
 };
 
 /// One run (`runs` is not looked at); the options must be resolved. With `resume`, a run that is
@@ -65,7 +52,8 @@ Discovery discover(const DiscoverOptions& options, const Context& context);
 
 /// `runs` runs, one after the other, and what they say together in result.json of the folder above
 /// theirs. `after_each` is told of every run as it ends.
-Discovery discover_several(const DiscoverOptions& options, const Context& context,
-                           const std::function<void(const Discovery&)>& after_each = {});
+std::vector<RunResult> discover_several(
+    const DiscoverOptions& options, const Context& context,
+    const std::function<void(const Discovery&)>& after_each = {});
 
 }  // namespace protogcd

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
@@ -14,7 +13,6 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/discovery/report_files.h"
-#include "protogcd/discovery/result_json.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/model/outlier_calibration.h"
 #include "protogcd/nn/device.h"
@@ -95,12 +93,6 @@ std::map<std::string, std::string> environment_of(const Placement& placement,
           {"protogcd", kVersion}};
 }
 
-void make_deterministic() {
-  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  at::globalContext().setDeterministicCuDNN(true);
-}
-
 OpenRun how_to_open(const TrainOptions& options) {
   if (options.resume) return OpenRun::kResume;
   return options.overwrite ? OpenRun::kOverwrite : OpenRun::kNew;
@@ -112,12 +104,11 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Tra
   if (!options.resume) {
     folder.empty();
     const auto& bank = material.bank_plan();
-    if (options.overwrite && bank && bank->home != BankHome::kFile)
-      remove_folder(folder.path() / "bank");
+    if (options.overwrite && bank && bank->home != BankHome::kFile) remove_folder(folder.bank());
     write_file_atomically(folder.config(), config);
   }
   const auto environment = environment_of(material.placement(), context);
-  const fs::path run_file = folder.path() / "run.json";
+  const fs::path run_file = folder.machine();
   if (options.resume && fs::exists(run_file)) {
     const auto json =
         nlohmann::json::parse(read_text_file(run_file), nullptr, /*allow_exceptions=*/false);
@@ -140,7 +131,7 @@ constexpr const char* kKinds[] = {"loss", "share", "schedule"};
 
 /// Which method, and what its numbers in metrics.jsonl are: the report has no other way to know.
 void note_method(const RunFolder& folder, const std::string& name, const Method& method) {
-  const fs::path file = folder.path() / "run.json";
+  const fs::path file = folder.machine();
   auto json = nlohmann::json::parse(read_text_file(file), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) json = nlohmann::json::object();
   json["method"] = name;
@@ -170,7 +161,7 @@ class Trainer {
         loop_(folder, material, model_.blocks(), *method_, options.loop,
               identity_of(options, info_, material, context.seed), context) {}
 
-  TrainSummary run();
+  RunResult run();
 
  private:
   void evaluate_all();
@@ -268,7 +259,7 @@ void Trainer::write_predictions() {
   writer.commit();
 }
 
-TrainSummary Trainer::run() {
+RunResult Trainer::run() {
   const auto start = Clock::now();
   note_method(folder_, options_.method->name(), *method_);
   context_.log.info(
@@ -284,24 +275,26 @@ TrainSummary Trainer::run() {
   if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
   const at::Tensor features = calibrate_outliers_and_predict();
 
-  TrainSummary summary{
-      .k = info_.k(),
-      .k_old = info_.old_classes,
-      .labelled = set_.count(SampleSet::kLabelled),
-      .unlabelled = set_.count(SampleSet::kUnlabelled),
-      .test = set_.count(SampleSet::kTest),
-      .skipped = set_.skipped().count(),
-      .epochs = options_.loop.schedule.epochs,
-      .on_unlabelled = *on_unlabelled_,
-      .on_test = on_test_,
-      .classes = describe_classes(predictions_, info_, truths_of(set_.of(SampleSet::kUnlabelled)),
-                                  set_.dataset().classes),
-      .outliers = predictions_.outliers(model_.info())};
+  RunResult result{.k = info_.k(),
+                   .k_old = info_.old_classes,
+                   .labelled = set_.count(SampleSet::kLabelled),
+                   .unlabelled = set_.count(SampleSet::kUnlabelled),
+                   .test = set_.count(SampleSet::kTest),
+                   .skipped = set_.skipped().count(),
+                   .epochs = options_.loop.schedule.epochs,
+                   .on_unlabelled = *on_unlabelled_,
+                   .on_test = on_test_,
+                   .classes = describe_classes(info_.classes, info_.old_classes,
+                                               predictions_.labels, predictions_.confidence,
+                                               truths_of(set_.of(SampleSet::kUnlabelled)),
+                                               set_.dataset().classes),
+                   .outliers = predictions_.outliers(model_.info()),
+                   .out = options_.out};
   write_predictions();
   model_.save(folder_.model(), method_->parameters());
   write_report_files(features);
-  summary.seconds = seconds_since(start);
-  return summary;
+  result.seconds = seconds_since(start);
+  return result;
 }
 
 }  // namespace
@@ -364,11 +357,10 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
 
 }  // namespace
 
-TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
-                   const std::string& config, const BadImagePolicy& policy,
-                   const Context& context) {
-  set_compute_threads(context.threads);
-  if (options.deterministic) make_deterministic();
+RunResult train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
+                const std::string& config, const BadImagePolicy& policy, const Context& context) {
+  const ComputeThreads threads(context.threads);
+  const DeterministicMode deterministic(options.deterministic);
   check_class_names(dataset.classes);
   if (options.material.grad_from_block)
     check_first_trained_block(backbone.config, *options.material.grad_from_block);
@@ -390,10 +382,10 @@ TrainSummary train(Dataset dataset, const Backbone& backbone, const TrainOptions
   }
   Trainer trainer(folder, material, backbone, *info, options, context);
   if (!estimates) begin_folder(folder, material, options, config, context);
-  TrainSummary summary = trainer.run();
-  summary.estimate = std::move(estimate);
-  write_file_atomically(folder.result(), result_text(to_json(summary, options.out)));
-  return summary;
+  RunResult result = trainer.run();
+  result.estimate = std::move(estimate);
+  write_result(folder.result(), result);
+  return result;
 }
 
 }  // namespace protogcd

@@ -32,7 +32,7 @@ struct OutputPaths {
     }
     paths = fs::path(features).replace_extension(".csv");
     tokens = fs::path(features).replace_filename(features.stem().string() + "-tokens.npy");
-    skipped = fs::path(features).replace_filename("skipped.csv");
+    skipped = fs::path(features).replace_filename(kSkippedFile);
   }
 
   /// Nothing that exists is touched unless told to, and unfinished work is not thrown away.
@@ -173,7 +173,7 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   const Preprocessing pixels = backbone.preprocessing;
   const auto identity = identity_of(sources, backbone, options, placement, batch);
 
-  set_compute_threads(context.threads);
+  const ComputeThreads compute_threads(context.threads);
   const Embedder embedder(std::move(backbone), placement, options.tokens);
   std::vector<PartialArray> arrays = {
       {out.features, element_type_of(embedder.type()), {config.width}}};

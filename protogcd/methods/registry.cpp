@@ -11,9 +11,10 @@ namespace protogcd {
 
 // One line a method: the function that its source file defines, and what it is in a few words. The
 // first is the default.
-#define PROTOGCD_METHODS(METHOD)                                                              \
-  METHOD(protogcd_options, "joint prototypes, pseudo-labels soft and hard (Ma et al., TPAMI " \
-                           "2025)")
+#define PROTOGCD_METHODS(METHOD)                                            \
+  METHOD(protogcd_options,                                                  \
+         "joint prototypes, pseudo-labels soft and hard (Ma et al., TPAMI " \
+         "2025)")
 
 #define PROTOGCD_DECLARE(options, summary) std::unique_ptr<MethodOptions> options();
 PROTOGCD_METHODS(PROTOGCD_DECLARE)

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
+
+#include "protogcd/core/csv.h"
 
 namespace protogcd {
 
@@ -67,38 +67,6 @@ std::string confusion_csv(const Predictions& predictions, std::span<const std::i
     csv += "\n";
   }
   return csv;
-}
-
-nlohmann::json to_json(const Evaluation& evaluation) {
-  const auto percent = [](const Accuracy& accuracy) {
-    return nlohmann::json{{"all", 100 * accuracy.all},
-                          {"old", 100 * accuracy.old_classes},
-                          {"new", 100 * accuracy.new_classes}};
-  };
-  nlohmann::json json = percent(evaluation.accuracy);
-  json["samples"] = evaluation.samples;
-  json["balanced"] = percent(evaluation.balanced);
-  json["v1"] = percent(evaluation.separate);
-  json["nmi"] = evaluation.nmi;
-  json["ari"] = evaluation.ari;
-  json["p_old"] = evaluation.marginal_old;
-  json["p_new"] = 1 - evaluation.marginal_old;
-  json["r_old"] = evaluation.predicted_old;
-  json["r_new"] = 1 - evaluation.predicted_old;
-  json["confidence"] = {{"old", evaluation.confidence_old},
-                        {"new", evaluation.confidence_new},
-                        {"gap", evaluation.confidence_old - evaluation.confidence_new}};
-  return json;
-}
-
-std::string in_words(const Evaluation& evaluation) {
-  if (evaluation.samples == 0) return "no labels to compare with";
-  const auto percent = [](double value) {
-    return std::isnan(value) ? std::string("-") : fmt::format("{:.1f}", 100 * value);
-  };
-  return fmt::format("All {}, Old {}, New {}", percent(evaluation.accuracy.all),
-                     percent(evaluation.accuracy.old_classes),
-                     percent(evaluation.accuracy.new_classes));
 }
 
 }  // namespace protogcd

@@ -13,13 +13,14 @@
 #include "protogcd/core/sha256.h"
 #include "protogcd/nn/head.h"
 #include "protogcd/nn/state_dict.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kInfoFile = "model.json";
+constexpr const char* kInfoFile = run_files::kModelInfo;
 constexpr const char* kTensorFile = "model.safetensors";
 constexpr int kFormat = 2, kFormatOf01 = 1;
 constexpr const char *kCentres = "prototypes", *kBias = "prototype_bias";
@@ -236,7 +237,7 @@ void Model::save_info(const fs::path& folder) const {
 }
 
 fs::path model_folder(const fs::path& run) {
-  return fs::exists(run / kInfoFile) ? run : run / "model";
+  return fs::exists(run / kInfoFile) ? run : run / run_files::kModel;
 }
 
 Backbone backbone_of(const ModelInfo& info, const fs::path& backbone_file) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "protogcd/core/error.h"
@@ -89,89 +88,71 @@ Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Cont
   return predictions;
 }
 
-std::vector<std::string> PredictionWriter::header() {
-  return {"path", "class", "is_new", "confidence", "typicality", "outlier_score", "is_outlier"};
-}
-
-PredictionWriter::PredictionWriter(const std::filesystem::path& file, const ModelInfo& info)
-    : info_(info), json_(file.extension() == ".json"), file_(file) {
-  file_.write(json_ ? std::string("[") : fmt::format("{}\n", fmt::join(header(), ",")));
-}
-
 void PredictionWriter::row(const std::string& path, const Predictions& predictions,
                            std::size_t index) {
   const std::int32_t label = predictions.labels[index];
-  const std::string& name = info_.classes[static_cast<std::size_t>(label)];
-  const bool is_new = info_.is_new(label);
   const double score = predictions.outlier_score[index];
-  if (!json_) {
-    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}\n", csv_field(path), csv_field(name),
-                            is_new ? 1 : 0, predictions.confidence[index],
-                            predictions.typicality[index], score,
-                            !info_.outliers            ? ""
-                            : is_outlier(info_, score) ? "1"
-                                                       : "0"));
-    return;
+  PredictedImage image{.path = path,
+                       .class_name = info_.classes[static_cast<std::size_t>(label)],
+                       .is_new = info_.is_new(label),
+                       .confidence = predictions.confidence[index],
+                       .typicality = predictions.typicality[index],
+                       .outlier_score = score};
+  if (info_.outliers) image.is_outlier = is_outlier(info_, score);
+  table_.row(image);
+}
+
+PredictSummary predict_images(const Model& model, const SourceTable& sources, SkippedFiles& skipped,
+                              const Context& context,
+                              const std::function<void(const PredictedBatch&)>& use) {
+  std::vector<std::uint32_t> list(sources.size());
+  std::iota(list.begin(), list.end(), 0u);
+  PredictSummary summary{.per_class = std::vector<std::uint64_t>(model.info().classes.size())};
+  const auto start = std::chrono::steady_clock::now();
+  Progress progress("predict", sources.size(), "images", context.progress());
+  ImageLoader images(sources, ImageList::center_views(list), model.center_loader(context.threads),
+                     skipped);
+  std::size_t done = 0;
+  while (const ImageBatch* batch = images.next()) {
+    Predictions predictions;
+    predictions.add(model.cosines(model.trunk().run(batch->pixels)), model);
+    use({.sources = batch->sources, .predictions = predictions});
+    summary.outliers += predictions.outliers(model.info());
+    for (const std::int32_t label : predictions.labels)
+      ++summary.per_class[static_cast<std::size_t>(label)];
+    summary.images += predictions.size();
+    progress.add(batch->end - done);
+    done = batch->end;
+    if (context.interrupted())
+      throw InterruptedError(fmt::format("stopped after {} images", summary.images));
   }
-  nlohmann::ordered_json object = {{"path", path},
-                                   {"class", name},
-                                   {"is_new", is_new},
-                                   {"confidence", predictions.confidence[index]},
-                                   {"typicality", predictions.typicality[index]},
-                                   {"outlier_score", score},
-                                   {"is_outlier", nullptr}};
-  if (info_.outliers) object["is_outlier"] = is_outlier(info_, score);
-  file_.write(fmt::format("{}\n{}", empty_ ? "" : ",",
-                          object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
-  empty_ = false;
+  progress.add(sources.size() - done);
+  summary.skipped = skipped.count();
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return summary;
 }
 
-void PredictionWriter::commit() {
-  if (json_) file_.write("\n]\n");
-  file_.commit();
-}
-
-PredictSummary predict_images(const Model& model, const SourceTable& sources,
-                              const PredictOptions& options, const BadImagePolicy& policy,
-                              const Context& context) {
+PredictSummary write_predictions(const Model& model, const SourceTable& sources,
+                                 const PredictOptions& options, const BadImagePolicy& policy,
+                                 const Context& context) {
   check_output_file(options.out, options.overwrite, "out");
   const std::filesystem::path skipped_file =
       std::filesystem::path(options.out).replace_extension(".skipped.csv");
-  std::vector<std::uint32_t> list(sources.size());
-  std::iota(list.begin(), list.end(), 0u);
   SkippedFiles skipped(policy, sources.size());
-  PredictSummary summary{.per_class = std::vector<std::uint64_t>(model.info().classes.size())};
-  const auto start = std::chrono::steady_clock::now();
-  {
-    PredictionWriter writer(options.out, model.info());
-    CsvPaths paths(options.out);
-    Progress progress("predict", sources.size(), "images", context.progress());
-    ImageLoader images(sources, ImageList::center_views(list), model.center_loader(context.threads),
-                       skipped);
-    std::size_t done = 0;
-    while (const ImageBatch* batch = images.next()) {
-      Predictions predictions;
-      predictions.add(model.cosines(model.trunk().run(batch->pixels)), model);
-      summary.outliers += predictions.outliers(model.info());
-      for (std::size_t i = 0; i < batch->sources.size(); ++i) {
-        writer.row(paths(sources, batch->sources[i]), predictions, i);
-        ++summary.per_class[static_cast<std::size_t>(predictions.labels[i])];
-      }
-      summary.images += batch->sources.size();
-      progress.add(batch->end - done);
-      done = batch->end;
-    }
-    progress.add(sources.size() - done);
-    writer.commit();
-  }
-  summary.skipped = skipped.count();
+  PredictionWriter writer(options.out, model.info());
+  CsvPaths paths(options.out);
+  const PredictSummary summary =
+      predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
+        for (std::size_t i = 0; i < batch.sources.size(); ++i)
+          writer.row(paths(sources, batch.sources[i]), batch.predictions, i);
+      });
+  writer.commit();
   if (summary.skipped > 0) {
     skipped.write(skipped_file, sources);
   } else {
     std::error_code ignored;
     std::filesystem::remove(skipped_file, ignored);  // of an earlier prediction that was replaced
   }
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }
 

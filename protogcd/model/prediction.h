@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "protogcd/core/csv.h"
 #include "protogcd/engine/evaluation_tokens.h"
 #include "protogcd/model/model.h"
+#include "protogcd/run/predictions_table.h"
 
 namespace protogcd {
 
@@ -33,27 +35,23 @@ struct Predictions {
 
 Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context);
 
-/// predictions.csv, row by row: `path,class,is_new,confidence,typicality,outlier_score,is_outlier`.
-/// `is_outlier` stays empty where the model has no threshold.
+/// Rows of a predictions table (run/predictions_table.h), by what the model knows of its classes.
 class PredictionWriter {
  public:
-  /// A file that ends in .json becomes an array of objects instead.
-  PredictionWriter(const std::filesystem::path& file, const ModelInfo& info);
+  PredictionWriter(const std::filesystem::path& file, const ModelInfo& info)
+      : info_(info), table_(file) {}
   void row(const std::string& path, const Predictions& predictions, std::size_t index);
-  void commit();
-
-  static std::vector<std::string> header();
+  void commit() { table_.commit(); }
 
  private:
   const ModelInfo& info_;
-  bool json_;
-  bool empty_ = true;
-  AtomicFile file_;
+  PredictionsTableWriter table_;
 };
 
-struct PredictOptions {
-  std::filesystem::path out;
-  bool overwrite = false;
+/// A batch of images as `predict_images` hands it out.
+struct PredictedBatch {
+  std::span<const std::uint32_t> sources;  ///< [B]: which images, in the order of the table
+  const Predictions& predictions;          ///< of each; `marginal` is a sum over the batch
 };
 
 struct PredictSummary {
@@ -62,10 +60,22 @@ struct PredictSummary {
   double seconds = 0;
 };
 
-/// Predicts every readable image, in the order of the sources; memory does not grow with their
-/// number. Images that cannot be read go to NAME.skipped.csv beside NAME.csv.
-PredictSummary predict_images(const Model& model, const SourceTable& sources,
-                              const PredictOptions& options, const BadImagePolicy& policy,
-                              const Context& context);
+/// Predicts every readable image, in the order of the sources, and hands them out batch by batch;
+/// memory does not grow with their number. What cannot be read is added to `skipped`. Asked to
+/// stop, it throws InterruptedError after a batch.
+PredictSummary predict_images(const Model& model, const SourceTable& sources, SkippedFiles& skipped,
+                              const Context& context,
+                              const std::function<void(const PredictedBatch&)>& use);
+
+struct PredictOptions {
+  std::filesystem::path out;
+  bool overwrite = false;
+};
+
+/// The same into a predictions table. Images that cannot be read go to NAME.skipped.csv beside
+/// NAME.csv.
+PredictSummary write_predictions(const Model& model, const SourceTable& sources,
+                                 const PredictOptions& options, const BadImagePolicy& policy,
+                                 const Context& context);
 
 }  // namespace protogcd

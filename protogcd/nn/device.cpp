@@ -5,12 +5,16 @@
 #include <ATen/Version.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
 #include "protogcd/nn/torch_version.h"
 
 namespace protogcd {
 namespace {
+
+constexpr const char* kWorkspaceVariable = "CUBLAS_WORKSPACE_CONFIG";
 
 int cuda_device_count() {
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
@@ -46,8 +50,31 @@ ComputeDevice resolve_device(const std::string& choice) {
   return {.is_cuda = true, .index = static_cast<int>(index)};
 }
 
-void set_compute_threads(std::size_t threads) {
+ComputeThreads::ComputeThreads(std::size_t threads) : before_(at::get_num_threads()) {
   at::set_num_threads(static_cast<int>(threads));
+}
+
+ComputeThreads::~ComputeThreads() {
+  at::set_num_threads(before_);
+}
+
+DeterministicMode::DeterministicMode(bool wanted)
+    : wanted_(wanted),
+      algorithms_(at::globalContext().deterministicAlgorithms()),
+      warn_only_(at::globalContext().deterministicAlgorithmsWarnOnly()),
+      cudnn_(at::globalContext().deterministicCuDNN()) {
+  if (!wanted_) return;
+  sets_workspace_ = std::getenv(kWorkspaceVariable) == nullptr;  // what the user set stays
+  if (sets_workspace_) ::setenv(kWorkspaceVariable, ":4096:8", /*overwrite=*/1);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(true);
+}
+
+DeterministicMode::~DeterministicMode() {
+  if (!wanted_) return;
+  at::globalContext().setDeterministicAlgorithms(algorithms_, warn_only_);
+  at::globalContext().setDeterministicCuDNN(cudnn_);
+  if (sets_workspace_) ::unsetenv(kWorkspaceVariable);
 }
 
 Tf32Products::Tf32Products(bool wanted) : before_(at::globalContext().allowTF32CuBLAS()) {

@@ -1,5 +1,4 @@
-// Which device computes: turns `--device` into one that exists, or into an error that says what
-// does.
+// Which device computes: turns a choice into one that exists, or into an error that says what does.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +18,37 @@ struct ComputeDevice {
 /// silent CPU run.
 ComputeDevice resolve_device(const std::string& choice);
 
-/// How many CPU threads libtorch computes with.
-void set_compute_threads(std::size_t threads);
+// Settings of libtorch that the whole process shares. Who needs one holds an object; when it ends,
+// the setting is again what it was.
+
+/// While it lives, libtorch computes with so many CPU threads in this thread, and in those that
+/// begin.
+class ComputeThreads {
+ public:
+  explicit ComputeThreads(std::size_t threads);
+  ~ComputeThreads();
+  ComputeThreads(const ComputeThreads&) = delete;
+  ComputeThreads& operator=(const ComputeThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+/// While it lives, CUDA computes the same bits every time, if it is `wanted`. cuBLAS reads its
+/// environment variable when it makes the workspace of a stream: one that was made before keeps its
+/// size, and one that is made while this lives stays reproducible after it.
+class DeterministicMode {
+ public:
+  explicit DeterministicMode(bool wanted);
+  ~DeterministicMode();
+  DeterministicMode(const DeterministicMode&) = delete;
+  DeterministicMode& operator=(const DeterministicMode&) = delete;
+
+ private:
+  const bool wanted_;
+  bool algorithms_, warn_only_, cudnn_;
+  bool sets_workspace_ = false;
+};
 
 /// While it lives, matrix products of float32 numbers on CUDA round their operands to TF32 (10
 /// bits), if it is `wanted`: several times faster, and what the published runs did.

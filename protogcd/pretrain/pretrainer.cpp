@@ -319,7 +319,7 @@ PretrainSummary Pretrainer::run() {
 PretrainSummary pretrain(const Dataset& labelled, const Dataset& monitor,
                          const PretrainOptions& options, const BadImagePolicy& policy,
                          const Context& context) {
-  set_compute_threads(context.threads);
+  const ComputeThreads compute_threads(context.threads);
   check_files(options);
   Pretrainer pretrainer(labelled, monitor, options, policy, context);
   return pretrainer.run();

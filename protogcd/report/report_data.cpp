@@ -18,6 +18,9 @@
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/sprites.h"
+#include "protogcd/run/metrics_file.h"
+#include "protogcd/run/run_files.h"
+#include "protogcd/run/run_result.h"
 
 namespace protogcd {
 namespace {
@@ -58,28 +61,28 @@ Json nearest_classes(const Embeddings& embeddings, std::size_t k, std::size_t cl
   return nearest;
 }
 
-Json classes_of(const Json& result, const RunContents& run) {
-  const auto& found = result.at("classes");
+Json classes_of(const RunResult& result, const RunContents& run) {
+  const std::vector<FoundClass>& found = result.classes;
   const RunImages& images = run.images;
   const std::size_t count = run.classes.size();
-  if (!found.is_array() || found.size() != count) {
+  if (found.size() != count) {
     throw ModelFileError(fmt::format("{}: 'classes' does not list the model's {} classes",
-                                     (run.folder / "result.json").string(), count));
+                                     (run.folder / run_files::kResult).string(), count));
   }
   std::vector<double> typicality(count);
   for (std::size_t i = 0; i < images.label.size(); ++i)
     typicality[static_cast<std::size_t>(images.label[i])] += images.typicality[i];
   Json classes = Json::array();
   for (std::size_t k = 0; k < count; ++k) {
-    const Json& one = found[k];
-    const auto members = one.at("images").get<std::int64_t>();
+    const FoundClass& one = found[k];
+    const auto members = static_cast<std::int64_t>(one.images);
     classes.push_back(
-        {{"name", one.at("name").get<std::string>()},
-         {"is_new", one.at("is_new").get<bool>()},
+        {{"name", one.name},
+         {"is_new", one.is_new},
          {"images", members},
-         {"confidence", one.at("confidence").get<double>()},
-         {"truth", one.value("truth", "")},
-         {"truth_share", one.value("truth_share", 0.0)},
+         {"confidence", one.confidence},
+         {"truth", one.truth},
+         {"truth_share", one.truth_share},
          {"compactness",
           members > 0 ? Json(typicality[k] / static_cast<double>(members)) : Json(nullptr)},
          {"nearest", run.embeddings ? nearest_classes(*run.embeddings, k, count) : Json::array()}});
@@ -137,11 +140,7 @@ std::optional<std::set<std::string>> loss_terms(const fs::path& run_file) {
 Json epochs_of(const fs::path& file, const fs::path& run_file) {
   const auto terms = loss_terms(run_file);
   Json epochs = Json::array();
-  if (!fs::exists(file)) return epochs;
-  std::istringstream lines(read_text_file(file));
-  for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !number_or_null(json, "epoch").is_number()) continue;
+  for (const Json& json : read_metrics(file)) {
     const Json train = json.value("train", Json());
     if (!train.is_object()) continue;
     Json loss = Json::object();
@@ -159,32 +158,23 @@ Json epochs_of(const fs::path& file, const fs::path& run_file) {
 
 /// The number of classes that was estimated, with the scores as they were measured; clusters are
 /// counted on smoothed ones, whose highest point may be another.
-Json estimate_of(const Json& result) {
-  if (!result.contains("estimate")) return nullptr;
-  const Json& estimate = result.at("estimate");
+Json estimate_of(const RunResult& result) {
+  if (!result.estimate) return nullptr;
+  const ClassNumber& estimate = *result.estimate;
   Json curve = Json::array();
-  for (const Json& point : estimate.value("curve", Json::array())) {
-    const Json silhouette = number_or_null(point, "silhouette"),
-               accuracy = number_or_null(point, "frozen_accuracy"),
-               score = number_or_null(point, "log_proto_score");
-    if (silhouette.is_number() && accuracy.is_number()) {
-      const double value =
-          silhouette.get<double>() * std::pow(std::max(accuracy.get<double>(), 0.0), 0.25);
-      curve.push_back({{"k", point.at("k").get<std::int64_t>()}, {"score", value}});
-    } else if (score.is_number()) {
-      curve.push_back({{"k", point.at("k").get<std::int64_t>()}, {"score", score}});
-    }
+  for (const ClassNumberPoint& point : estimate.curve) {
+    double score = point.log_score;
+    if (std::isfinite(point.silhouette) && std::isfinite(point.frozen_accuracy))
+      score = point.silhouette * std::pow(std::max(point.frozen_accuracy, 0.0), 0.25);
+    if (std::isfinite(score)) curve.push_back({{"k", point.k}, {"score", score}});
   }
-  const auto k = estimate.at("k").get<std::int64_t>();
-  const auto interval = estimate.value("interval", std::vector<std::int64_t>{k, k});
-  const bool has_interval = interval.size() == 2;
-  return {{"k", k},
-          {"low", has_interval ? interval[0] : k},
-          {"high", has_interval ? interval[1] : k},
-          {"words", fmt::format("Estimated: {} classes in all; the program is {} of it.", k,
-                                estimate.value("sure", "unsure"))},
-          {"by", estimate.value("by", "")},
-          {"seconds", estimate.value("seconds", 0.0)},
+  return {{"k", estimate.k},
+          {"low", estimate.low},
+          {"high", estimate.high},
+          {"words", fmt::format("Estimated: {} classes in all; the program is {} of it.",
+                                estimate.k, in_words(estimate.sureness))},
+          {"by", in_words(estimate.basis)},
+          {"seconds", estimate.seconds},
           {"curve", curve}};
 }
 
@@ -241,26 +231,22 @@ std::string device_of(const fs::path& file) {
   return words;
 }
 
-Json summary_of(const Json& result, const fs::path& run) {
-  const auto count = [](const Json& object, const char* key) {
-    return object.at(key).get<std::int64_t>();
-  };
-  const Json& images = result.at("images");
-  const std::int64_t k = count(result, "k"), k_new = count(result, "k_new");
-  return {{"labelled", count(images, "labelled")},
-          {"unlabelled", count(images, "unlabelled")},
-          {"test", count(images, "test")},
-          {"skipped", count(images, "skipped")},
-          {"k", k},
-          {"k_old", k - k_new},
-          {"k_new", k_new},
-          {"outliers", result.value("outliers", std::int64_t{0})},
-          {"all", number_or_null(result, "all")},
-          {"old", number_or_null(result, "old")},
-          {"new", number_or_null(result, "new")},
-          {"seconds", result.at("seconds").get<double>()},
-          {"epochs", count(result, "epochs")},
-          {"device", device_of(run / "run.json")}};
+Json summary_of(const RunResult& result, const fs::path& run) {
+  const Json scores = to_json(result.on_unlabelled);
+  return {{"labelled", result.labelled},
+          {"unlabelled", result.unlabelled},
+          {"test", result.test},
+          {"skipped", result.skipped},
+          {"k", result.k},
+          {"k_old", result.k_old},
+          {"k_new", result.k - result.k_old},
+          {"outliers", result.outliers},
+          {"all", number_or_null(scores, "all")},
+          {"old", number_or_null(scores, "old")},
+          {"new", number_or_null(scores, "new")},
+          {"seconds", result.seconds},
+          {"epochs", result.epochs},
+          {"device", device_of(run / run_files::kRun)}};
 }
 
 /// Which image gets which thumbnail: those of the cards and the outliers first, so that a page
@@ -307,26 +293,23 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
   const fs::path& folder = run.folder;
   const RunImages& images = run.images;
   const auto& embeddings = run.embeddings;
-  Json data;
-  use_json_file(folder / "result.json", [&](const Json& result) {
-    data = {{"summary", summary_of(result, folder)},
-            {"estimate", estimate_of(result)},
-            {"classes", classes_of(result, run)}};
-  });
+  const fs::path config = folder / run_files::kConfig;
+  const RunResult result = read_result(folder / run_files::kResult);
+  Json data = {{"summary", summary_of(result, folder)},
+               {"estimate", estimate_of(result)},
+               {"classes", classes_of(result, run)}};
   const Sprites sprites = thumbnails_of(run, context);
   const auto truth_names = embeddings ? embeddings->truth_names : std::vector<std::string>{};
-  data.update(
-      Json{{"title", fs::absolute(folder).lexically_normal().filename().string()},
-           {"version", fmt::format("protogcd {}", kVersion)},
-           {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
-           {"sprites", sprites_of(sprites)},
-           {"map", map_of(run, map)},
-           {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
-           {"epochs", epochs_of(folder / "metrics.jsonl", folder / "run.json")},
-           {"confusion", confusion_of(images, truth_names, run.classes.size())},
-           {"skipped", skipped_of(folder / "skipped.csv")},
-           {"config", fs::exists(folder / "config.toml") ? read_text_file(folder / "config.toml")
-                                                         : std::string()}});
+  data.update(Json{{"title", fs::absolute(folder).lexically_normal().filename().string()},
+                   {"version", fmt::format("protogcd {}", kVersion)},
+                   {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
+                   {"sprites", sprites_of(sprites)},
+                   {"map", map_of(run, map)},
+                   {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
+                   {"epochs", epochs_of(folder / run_files::kMetrics, folder / run_files::kRun)},
+                   {"confusion", confusion_of(images, truth_names, run.classes.size())},
+                   {"skipped", skipped_of(folder / run_files::kSkipped)},
+                   {"config", fs::exists(config) ? read_text_file(config) : std::string()}});
   data["images"] = {{"path", images.path},
                     {"class", images.label},
                     {"confidence", images.confidence},

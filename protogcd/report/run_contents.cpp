@@ -8,11 +8,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
+#include "protogcd/run/predictions_table.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
@@ -20,37 +21,25 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-double number_of(const CsvTable& table, const CsvRow& row, std::size_t column) {
-  const auto value = parse_real(row.fields[column]);
-  if (!value) {
-    throw DataError(fmt::format("{}: '{}' is not a number", table.where(row), row.fields[column]));
-  }
-  return *value;
-}
-
 RunImages read_predictions(const fs::path& file, const std::vector<std::string>& classes) {
-  const CsvTable table = CsvTable::read(file);
+  const PredictionsTable table = PredictionsTable::read(file);
   std::map<std::string, std::int32_t> numbers;
   for (std::size_t k = 0; k < classes.size(); ++k)
     numbers[classes[k]] = static_cast<std::int32_t>(k);
-  const std::size_t path = table.column("path"), label = table.column("class"),
-                    confidence = table.column("confidence"),
-                    typicality = table.column("typicality"), score = table.column("outlier_score"),
-                    is_new = table.column("is_new"), flag = table.column("is_outlier");
   RunImages images;
-  for (const CsvRow& row : table.rows()) {
-    const auto number = numbers.find(row.fields[label]);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const auto number = numbers.find(table.class_name(i));
     if (number == numbers.end()) {
-      throw DataError(fmt::format("{}: class '{}' is not one of the model's", table.where(row),
-                                  row.fields[label]));
+      throw DataError(fmt::format("{}: class '{}' is not one of the model's", table.where(i),
+                                  table.class_name(i)));
     }
-    images.path.push_back(row.fields[path]);
+    images.path.push_back(table.path(i));
     images.label.push_back(number->second);
-    images.confidence.push_back(number_of(table, row, confidence));
-    images.typicality.push_back(number_of(table, row, typicality));
-    images.outlier_score.push_back(number_of(table, row, score));
-    images.is_new.push_back(row.fields[is_new] == "1");
-    images.is_outlier.push_back(row.fields[flag] == "1");
+    images.confidence.push_back(table.confidence(i));
+    images.typicality.push_back(table.typicality(i));
+    images.outlier_score.push_back(table.outlier_score(i));
+    images.is_new.push_back(table.is_new(i));
+    images.is_outlier.push_back(table.is_outlier(i));
   }
   images.truth.assign(images.path.size(), -1);
   return images;
@@ -165,21 +154,23 @@ bool RunContents::has_truth() const {
 }
 
 RunContents read_run(const fs::path& folder, const fs::path& images_root) {
-  for (const char* name : {"result.json", "predictions.csv", "model/model.json"}) {
+  const fs::path model_file = fs::path(run_files::kModel) / run_files::kModelInfo;
+  for (const fs::path& name :
+       {fs::path(run_files::kResult), fs::path(run_files::kPredictions), model_file}) {
     if (!fs::exists(folder / name)) {
-      throw ModelFileError(fmt::format("{}: there is no {} in it", folder.string(), name),
+      throw ModelFileError(fmt::format("{}: there is no {} in it", folder.string(), name.string()),
                            "a report needs the folder of a finished run");
     }
   }
   RunContents run;
   run.folder = folder;
-  use_json_file(folder / "model/model.json", [&](const Json& model) {
+  use_json_file(folder / model_file, [&](const Json& model) {
     run.classes = model.at("classes").get<std::vector<std::string>>();
   });
-  run.images = read_predictions(folder / "predictions.csv", run.classes);
-  run.embeddings = read_embeddings(folder / "embeddings.safetensors", run.images.path.size(),
-                                   run.classes.size());
-  run.attention = read_attention(folder / "attention.safetensors", run.images.path.size());
+  run.images = read_predictions(folder / run_files::kPredictions, run.classes);
+  run.embeddings =
+      read_embeddings(folder / run_files::kEmbeddings, run.images.path.size(), run.classes.size());
+  run.attention = read_attention(folder / run_files::kAttention, run.images.path.size());
   if (run.embeddings) run.images.truth = run.embeddings->truths;
   std::vector<fs::path> files;
   for (const std::string& path : run.images.path)

@@ -11,6 +11,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/report/sprites.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
@@ -142,10 +143,9 @@ std::string tsv_field(std::string_view text) {
 void export_run(const RunContents& run, const FeatureMap& map, const fs::path& folder,
                 const Context& context) {
   if (!run.embeddings) {
-    throw UsageError(
-        fmt::format("{}: there is no embeddings.safetensors in it, so there is nothing to export",
-                    run.folder.string()),
-        "runs of older versions and runs without unlabelled images have none");
+    throw UsageError(fmt::format("{}: there is no {} in it, so there is nothing to export",
+                                 run.folder.string(), run_files::kEmbeddings),
+                     "runs of older versions and runs without unlabelled images have none");
   }
   create_folders(folder);
   try {

@@ -10,40 +10,37 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/source_table.h"
+#include "protogcd/run/predictions_table.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
 
-struct PredictedImage {
+struct RankedImage {
   std::string file;  ///< comparable
   double typicality;
 };
 
 /// The run's unlabelled images.
 struct PredictedImages {
-  std::map<std::string, std::vector<PredictedImage>> by_class;
+  std::map<std::string, std::vector<RankedImage>> by_class;
   std::map<std::string, std::string> files;  ///< path as in predictions.csv -> comparable
 };
 
 PredictedImages read_predictions(const std::filesystem::path& run) {
-  const CsvTable table = CsvTable::read(run / "predictions.csv");
-  const std::size_t path = table.column("path"), name = table.column("class"),
-                    typicality = table.column("typicality");
+  const PredictionsTable table = PredictionsTable::read(run / run_files::kPredictions);
   PredictedImages images;
-  for (const CsvRow& row : table.rows()) {
-    const auto value = parse_real(row.fields[typicality]);
-    if (!value)
-      throw DataError(fmt::format("{}: a typicality that is no number", table.where(row)));
-    const std::string file = comparable_path(run / row.fields[path]);
-    images.files[row.fields[path]] = file;
-    images.by_class[row.fields[name]].push_back({file, *value});
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::string file = comparable_path(run / table.path(i));
+    images.files[table.path(i)] = file;
+    images.by_class[table.class_name(i)].push_back({file, table.typicality(i)});
   }
   return images;
 }
 
-double median(const std::vector<PredictedImage>& images) {
+double median(const std::vector<RankedImage>& images) {
   std::vector<double> values;
-  for (const PredictedImage& image : images) values.push_back(image.typicality);
+  for (const RankedImage& image : images) values.push_back(image.typicality);
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::ranges::nth_element(values, middle);
   return *middle;
@@ -65,7 +62,7 @@ class Corrections {
     for (const auto& [name, row] : accepted_) {
       const auto& images = images_.by_class.at(name);
       const double least = median(images);
-      for (const PredictedImage& image : images) {
+      for (const RankedImage& image : images) {
         if (image.typicality >= least && !wrong_.contains({name, image.file}))
           labels[image.file] = final_name(name, *row);
       }

@@ -7,7 +7,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
-#include "protogcd/core/json_lines.h"
+#include "protogcd/run/metrics_file.h"
 
 namespace protogcd {
 namespace {
@@ -18,12 +18,12 @@ constexpr const char* kLockFile = ".lock";
 
 /// All that a run writes at its top.
 bool is_of_a_run(const std::string& name) {
-  for (const char* known :
-       {kLockFile, "config.toml", "run.json", "estimate.json", "metrics.jsonl", "predictions.csv",
-        "result.json", "skipped.csv", "model", "checkpoints", "bank", "report.html"}) {
+  using namespace run_files;
+  for (const char* known : {kLockFile, kConfig, kRun, kEstimate, kMetrics, kPredictions, kResult,
+                            kSkipped, kModel, kCheckpoints, kBank, kReport}) {
     if (name == known) return true;
   }
-  return name.starts_with("events.out.tfevents") || name.starts_with("embeddings.") ||
+  return name.starts_with(kEventsPrefix) || name.starts_with("embeddings.") ||
          name.starts_with("attention.");
 }
 
@@ -53,7 +53,7 @@ void check_allowed(const fs::path& path, OpenRun how) {
                      fmt::format("add {} to go on with the run in it, or {} to start anew",
                                  option_name("resume"), option_name("overwrite")));
   }
-  if (how == OpenRun::kResume && !fs::exists(path / "config.toml")) {
+  if (how == OpenRun::kResume && !fs::exists(path / run_files::kConfig)) {
     throw UsageError(
         fmt::format("{}: there is no run in '{}'", option_name("resume"), path.string()),
         fmt::format("leave out {} to start one", option_name("resume")));
@@ -73,7 +73,8 @@ RunFolder::RunFolder(fs::path path, OpenRun how) : path_(std::move(path)) {
 void RunFolder::empty() const {
   for (const auto& entry : fs::directory_iterator(path_)) {
     // A token bank is costly, and knows by itself what of it still holds.
-    if (entry.path().filename() == kLockFile || entry.path().filename() == "bank") continue;
+    if (entry.path().filename() == kLockFile || entry.path().filename() == run_files::kBank)
+      continue;
     if (entry.is_directory() && !entry.is_symlink()) {
       remove_folder(entry.path());
     } else {
@@ -83,11 +84,11 @@ void RunFolder::empty() const {
 }
 
 void RunFolder::add_metrics(const nlohmann::json& line) const {
-  append_line(metrics(), line.dump());
+  protogcd::add_metrics(metrics(), line);
 }
 
 void RunFolder::keep_metrics_before(std::int64_t epoch) const {
-  keep_json_lines_before(metrics(), "epoch", epoch);
+  protogcd::keep_metrics_before(metrics(), epoch);
 }
 
 }  // namespace protogcd

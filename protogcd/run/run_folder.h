@@ -1,9 +1,6 @@
 // A run's folder on disk: never overwritten unasked, used by one process at a time, and always in a
 // state that a killed run can go on from.
-//
-//   config.toml  run.json  estimate.json  metrics.jsonl  predictions.csv  embeddings.safetensors
-//   attention.safetensors  skipped.csv  result.json  report.html  model/  checkpoints/
-//   events.out.tfevents.*
+// run_files.h names what is in it.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +10,7 @@
 #include <string>
 
 #include "protogcd/core/file_lock.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 
@@ -28,16 +26,18 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path config() const { return path_ / "config.toml"; }
-  std::filesystem::path estimate() const { return path_ / "estimate.json"; }
-  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
-  std::filesystem::path predictions() const { return path_ / "predictions.csv"; }
-  std::filesystem::path embeddings() const { return path_ / "embeddings.safetensors"; }
-  std::filesystem::path attention() const { return path_ / "attention.safetensors"; }
-  std::filesystem::path skipped() const { return path_ / "skipped.csv"; }
-  std::filesystem::path result() const { return path_ / "result.json"; }
-  std::filesystem::path model() const { return path_ / "model"; }
-  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path config() const { return path_ / run_files::kConfig; }
+  std::filesystem::path estimate() const { return path_ / run_files::kEstimate; }
+  std::filesystem::path metrics() const { return path_ / run_files::kMetrics; }
+  std::filesystem::path predictions() const { return path_ / run_files::kPredictions; }
+  std::filesystem::path embeddings() const { return path_ / run_files::kEmbeddings; }
+  std::filesystem::path attention() const { return path_ / run_files::kAttention; }
+  std::filesystem::path skipped() const { return path_ / run_files::kSkipped; }
+  std::filesystem::path model() const { return path_ / run_files::kModel; }
+  std::filesystem::path result() const { return path_ / run_files::kResult; }
+  std::filesystem::path machine() const { return path_ / run_files::kRun; }
+  std::filesystem::path bank() const { return path_ / run_files::kBank; }
+  std::filesystem::path checkpoints() const { return path_ / run_files::kCheckpoints; }
 
   /// Removes the run that is overwritten: to be called when the new one is sure to begin.
   void empty() const;

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <map>
 
-#include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
-#include "protogcd/core/text.h"
 #include "protogcd/data/stored_images.h"
 #include "protogcd/image/contact_sheet.h"
 #include "protogcd/image/decode.h"
 #include "protogcd/image/resize.h"
 #include "protogcd/image/transform.h"
+#include "protogcd/run/predictions_table.h"
 
 namespace protogcd {
 namespace {
@@ -41,23 +40,16 @@ ImageOrBad thumbnail(StoredImages& images, const std::filesystem::path& path) {
 
 std::vector<ClassExamples> find_examples(const std::filesystem::path& predictions,
                                          std::size_t top) {
-  const CsvTable table = CsvTable::read(predictions);
-  const std::size_t path = table.column("path"), name = table.column("class"),
-                    is_new = table.column("is_new"), typicality = table.column("typicality");
+  const PredictionsTable table = PredictionsTable::read(predictions);
   struct Group {
     bool is_new = false;
     std::vector<TypicalImage> images;
   };
   std::map<std::string, Group> groups;
-  for (const CsvRow& row : table.rows()) {
-    const auto value = parse_real(row.fields[typicality]);
-    if (!value) {
-      throw DataError(fmt::format("{}: typicality '{}' is not a number", table.where(row),
-                                  row.fields[typicality]));
-    }
-    Group& group = groups[row.fields[name]];
-    group.is_new = row.fields[is_new] == "1";
-    group.images.push_back({row.fields[path], *value});
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    Group& group = groups[table.class_name(i)];
+    group.is_new = table.is_new(i);
+    group.images.push_back({table.path(i), table.typicality(i)});
   }
   if (groups.empty()) throw DataError(fmt::format("{}: no predictions in it", table.name()));
   std::vector<ClassExamples> classes;

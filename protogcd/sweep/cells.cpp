@@ -6,6 +6,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
@@ -173,7 +174,7 @@ std::vector<std::string> command_of(const CellStep& step, const std::filesystem:
     words.insert(words.end(), {"--out", run});
     // What was killed before it had a configuration begins again.
     std::error_code error;
-    if (std::filesystem::exists(std::filesystem::path(run) / "config.toml", error)) {
+    if (std::filesystem::exists(std::filesystem::path(run) / run_files::kConfig, error)) {
       words.push_back("--resume");
     } else if (std::filesystem::exists(run, error)) {
       words.push_back("--overwrite");

@@ -97,11 +97,13 @@ Candidate Training::result() {
 /// one after the other with both.
 void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, Progress& progress,
                       const Context& context) {
+  const std::size_t share = context.threads / trainings.size();
+  const ComputeThreads compute_threads(share);
   std::vector<std::exception_ptr> errors(trainings.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < trainings.size(); ++i) {
     threads.emplace_back([&, i] {
-      set_compute_threads(context.threads / trainings.size());
+      const ComputeThreads own_threads(share);
       try {
         trainings[i]->run(progress, context);
       } catch (...) {
@@ -110,7 +112,6 @@ void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, P
     });
   }
   for (std::thread& thread : threads) thread.join();
-  set_compute_threads(context.threads);
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
 }

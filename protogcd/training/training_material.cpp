@@ -11,6 +11,7 @@
 #include "protogcd/engine/bank_views.h"
 #include "protogcd/engine/borrowed_views.h"
 #include "protogcd/model/model.h"
+#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 
@@ -84,7 +85,7 @@ std::uint64_t TrainingMaterial::cache_bytes() const {
 std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) const {
   if (!options_.use_bank) return std::nullopt;
   BankOptions bank = options_.bank;
-  if (bank.folder.empty()) bank.folder = folder / "bank";
+  if (bank.folder.empty()) bank.folder = folder / run_files::kBank;
   const BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
                           .tokens = backbone_.config.token_count(backbone_.preprocessing.size),
                           .width = backbone_.config.width,

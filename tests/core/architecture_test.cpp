@@ -148,10 +148,11 @@ TEST(Architecture, EveryTypeOfAHeaderHasANameOfItsOwn) {
 struct Line {
   std::string file, area, code, literals;  ///< what is outside of quotes, and what is inside
   int number = 0;
+  bool joins_a_path = false;  ///< a literal follows a slash
 };
 
-/// The source below the command line, without comments.
-std::vector<Line> lines_below_the_command_line() {
+/// The source without comments.
+std::vector<Line> source_lines() {
   std::vector<Line> lines;
   const std::filesystem::path root = std::filesystem::path(testing::source_folder()) / "protogcd";
   const std::regex quoted(R"re("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)')re");
@@ -159,7 +160,7 @@ std::vector<Line> lines_below_the_command_line() {
     const auto extension = entry.path().extension();
     const auto relative = std::filesystem::relative(entry.path(), root);
     const std::string area = relative.begin()->string();
-    if ((extension != ".h" && extension != ".cpp" && extension != ".cu") || area == "cli") continue;
+    if ((extension != ".h" && extension != ".cpp" && extension != ".cu")) continue;
     std::istringstream text(read_text_file(entry.path()));
     std::string source;
     for (int number = 1; std::getline(text, source); ++number) {
@@ -170,6 +171,7 @@ std::vector<Line> lines_below_the_command_line() {
         line.code.append(rest, (*i)[0].first);
         if (line.code.find("//") != std::string::npos) break;
         line.literals += i->str();
+        if (line.code.ends_with("/ ")) line.joins_a_path = true;
         rest = (*i)[0].second;
       }
       line.code.append(rest, source.cend());
@@ -183,7 +185,8 @@ std::vector<Line> lines_below_the_command_line() {
 // Another host spells options otherwise (core/option_name.h).
 TEST(Architecture, NoMessageBelowTheCommandLineSpellsAFlag) {
   const std::regex flag("--[a-z]");
-  for (const Line& line : lines_below_the_command_line()) {
+  for (const Line& line : source_lines()) {
+    if (line.area == "cli") continue;
     // A sweep runs the program: these are words of its commands.
     if (line.file == "sweep/cells.cpp") continue;
     EXPECT_FALSE(std::regex_search(line.literals, flag))
@@ -195,7 +198,8 @@ TEST(Architecture, OnlyTheCommandLineOwnsTheProcess) {
   const std::regex taken(
       R"(\b(stderr|stdout|std::cerr|std::cout|fmt::print|(std::)?printf|std::puts|std::exit|std::abort|quick_exit|sigaction)\b|\b_exit\(|\bsignal\()");
   int lines = 0;
-  for (const Line& line : lines_below_the_command_line()) {
+  for (const Line& line : source_lines()) {
+    if (line.area == "cli") continue;
     ++lines;
     // The child of a sweep, between fork and exec, must not run our destructors.
     if (line.file == "sweep/child_process.cpp" && line.code.find("_exit(127)") != std::string::npos)
@@ -204,6 +208,25 @@ TEST(Architecture, OnlyTheCommandLineOwnsTheProcess) {
         << line.file << ":" << line.number << " " << line.code;
   }
   EXPECT_GT(lines, 10000);
+}
+
+// Names of a run's files: run/run_files.h. Two belong to lower areas, which others use too.
+TEST(Architecture, NamesOfARunsFilesStandInOnePlace) {
+  const std::set<std::string> homes = {"run/run_files.h", "core/event_file.h", "data/skipped.h"};
+  const std::regex names(
+      R"re("([^" ]*/)?(config\.toml|run\.json|estimate\.json|metrics\.jsonl|predictions\.csv|(embeddings|attention)\.safetensors|skipped\.csv|result\.json|report\.html|model\.json|events\.out\.tfevents[^"]*)")re");
+  const std::regex folders(R"re("(model|bank|checkpoints)")re");
+  std::set<std::string> found;
+  for (const Line& line : source_lines()) {
+    const bool folder = std::regex_search(line.literals, folders) && line.joins_a_path;
+    if (!folder && !std::regex_search(line.literals, names)) continue;
+    if (homes.contains(line.file)) {
+      found.insert(line.file);
+      continue;
+    }
+    ADD_FAILURE() << line.file << ":" << line.number << " " << line.literals;
+  }
+  EXPECT_EQ(found, homes);
 }
 
 // libtorch brings another fmt, and json.hpp costs seconds per file: neither may reach a user of our

@@ -1,6 +1,8 @@
 // The analyses of a trained model, as a user asks for them: evaluate with its tables, retrieve,
 // attention.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,9 +20,11 @@
 #include "protogcd/image/decode.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/model/evaluation.h"
+#include "protogcd/run/predictions_table.h"
 #include "protogcd/studies/attention_maps.h"
 #include "tests/data/layouts.h"
 #include "tests/discovery/run_helpers.h"
+#include "tests/support/recorded_host.h"
 
 namespace protogcd::testing {
 namespace {
@@ -227,6 +231,41 @@ TEST_F(AnalysisRun, FeaturesThatAreNotNumbersAreAnErrorEverywhere) {
   EXPECT_EQ(predicted.exit_code, 5);
   EXPECT_THAT(predicted.errors, HasSubstr("not numbers"));
   EXPECT_FALSE(std::filesystem::exists(work->folder / "nan.csv"));
+}
+
+TEST_F(AnalysisRun, PredictionsAreValuesAndLeaveTheProcessAsItWas) {
+  const int threads = at::get_num_threads();
+  c10::Allocator* const allocator = c10::GetCPUAllocator();
+  std::vector<std::string> names;
+  const Context context{.device = "cpu", .dtype = "float32"};
+  const ImageSet set = open_image_set((work->folder / "demo/outliers").string());
+  const auto host = std::make_shared<RecordedHost>();
+  {
+    const Model model = load_model(work->folder / "run", {}, context);
+    SkippedFiles skipped(BadImagePolicy::parse("fail", "0"), set.sources.size());
+    const PredictSummary summary =
+        predict_images(model, set.sources, skipped, context, [&](const PredictedBatch& batch) {
+          ASSERT_EQ(batch.sources.size(), batch.predictions.size());
+          for (std::size_t i = 0; i < batch.sources.size(); ++i) {
+            const auto label = static_cast<std::size_t>(batch.predictions.labels[i]);
+            names.push_back(model.info().classes[label]);
+          }
+        });
+    EXPECT_EQ(summary.images, set.sources.size());
+    Context stopped = context;
+    stopped.progress_sink = host;
+    stopped.stop.request_stop();
+    EXPECT_THROW(predict_images(model, set.sources, skipped, stopped, [](const auto&) {}),
+                 InterruptedError);
+    EXPECT_THAT(host->take(), HasSubstr("predict"));
+    write_predictions(model, set.sources, {.out = work->folder / "values.csv"},
+                      BadImagePolicy::parse("fail", "0"), context);
+  }
+  const PredictionsTable table = PredictionsTable::read(work->folder / "values.csv");
+  ASSERT_EQ(table.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(table.class_name(i), names[i]);
+  EXPECT_EQ(at::get_num_threads(), threads);
+  EXPECT_EQ(c10::GetCPUAllocator(), allocator);
 }
 
 TEST_F(AnalysisRun, AttentionShowsEveryHeadBeforeAndAfter) {

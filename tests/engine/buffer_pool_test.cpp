@@ -2,6 +2,7 @@
 #include "protogcd/engine/buffer_pool.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -67,6 +68,48 @@ TEST(BufferPool, TensorsOutliveThePool) {
     kept = at::ones({10000});
   }
   EXPECT_EQ(kept.sum().item<float>(), 10000);
+}
+
+TEST(BufferPool, LibtorchHasItsAllocatorBackAfterTheLastPool) {
+  c10::Allocator* const before = c10::GetCPUAllocator();
+  at::Tensor survivor;
+  {
+    const BufferPool first;
+    {
+      const BufferPool second;
+      const BufferPool::Scope scope(second);
+      survivor = at::ones({10000});
+    }
+    EXPECT_NE(c10::GetCPUAllocator(), before);
+  }
+  EXPECT_NE(c10::GetCPUAllocator(), before) << "one of its buffers is in use";
+  EXPECT_EQ(survivor.sum().item<float>(), 10000);
+  survivor = {};
+  EXPECT_EQ(c10::GetCPUAllocator(), before);
+  const BufferPool again;
+  EXPECT_NE(c10::GetCPUAllocator(), before);
+}
+
+TEST(BufferPool, AnAllocatorThatAHostInstallsMeanwhileStays) {
+  struct Host final : c10::Allocator {
+    c10::Allocator* next = c10::GetCPUAllocator();
+    c10::DataPtr allocate(std::size_t size) override { return next->allocate(size); }
+    c10::DeleterFnPtr raw_deleter() const override { return next->raw_deleter(); }
+    void copy_data(void* to, const void* from, std::size_t count) const override {
+      default_copy_data(to, from, count);
+    }
+  };
+  c10::Allocator* const before = c10::GetCPUAllocator();
+  {
+    std::optional<BufferPool> pool(std::in_place);
+    static Host host;
+    c10::SetCPUAllocator(&host);
+    pool.reset();
+    EXPECT_EQ(c10::GetCPUAllocator(), &host);
+    EXPECT_EQ(at::ones({10000}).sum().item<float>(), 10000);
+  }
+  c10::SetCPUAllocator(before);
+  EXPECT_EQ(c10::GetCPUAllocator(), before);
 }
 
 TEST(BufferPool, TrunkAllocatesNothingAfterTheFirstRun) {

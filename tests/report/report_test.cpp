@@ -107,9 +107,21 @@ void write_run(const std::filesystem::path& run) {
       {"classes", nlohmann::json::array()}};
   nlohmann::json curve = nlohmann::json::array();  // smoothed, 4 is the highest
   for (const auto& [k, silhouette] : {std::pair(3, 0.2), {4, 0.5}, {5, 0.52}})
-    curve.push_back({{"k", k}, {"silhouette", silhouette}, {"frozen_accuracy", 1.0}});
-  result["estimate"] = {{"k", 4},           {"interval", {3, 5}}, {"sure", "fairly sure"},
-                        {"by", "clusters"}, {"seconds", 9},       {"curve", curve}};
+    curve.push_back({{"k", k},
+                     {"silhouette", silhouette},
+                     {"frozen_accuracy", 1.0},
+                     {"acc_score", nullptr},
+                     {"log_centr_score", nullptr},
+                     {"log_proto_score", nullptr}});
+  result["estimate"] = {{"k", 4},
+                        {"k_old", 2},
+                        {"k_new", 2},
+                        {"interval", {3, 5}},
+                        {"sure", "fairly sure"},
+                        {"by", "clusters"},
+                        {"is_largest", false},
+                        {"seconds", 9},
+                        {"curve", curve}};
   for (std::size_t k = 0; k < 4; ++k)
     result["classes"].push_back(
         {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "protogcd/model/prediction.h"
-
 namespace protogcd {
 
 struct FoundClass {
@@ -20,9 +18,13 @@ struct FoundClass {
   double truth_share = 0;  ///< of its images with a known truth
 };
 
-/// One for each class of the model, in its order. `truths` [N] index `truth_names`, negative where
+/// One for each of the classes, in their order, of which the first `old_classes` are old. `labels`
+/// and `confidence` [N] are what was predicted; `truths` [N] index `truth_names`, negative where
 /// unknown.
-std::vector<FoundClass> describe_classes(const Predictions& predictions, const ModelInfo& info,
+std::vector<FoundClass> describe_classes(std::span<const std::string> classes,
+                                         std::int64_t old_classes,
+                                         std::span<const std::int32_t> labels,
+                                         std::span<const float> confidence,
                                          std::span<const std::int32_t> truths,
                                          std::span<const std::string> truth_names);
 

@@ -1,25 +1,19 @@
 // What is told about the classes that were found.
-#include "protogcd/model/found_classes.h"
+#include "protogcd/run/found_classes.h"
 
 #include <gtest/gtest.h>
 
 namespace protogcd {
 namespace {
 
-ModelInfo three_classes() {
-  ModelInfo info;
-  info.classes = {"cat", "new-01", "new-02"};
-  info.old_classes = 1;
-  return info;
-}
+const std::vector<std::string> kClasses = {"cat", "new-01", "new-02"};
 
 TEST(FoundClasses, CountImagesConfidenceAndTheCommonestTruth) {
-  Predictions predictions;
-  predictions.labels = {0, 1, 1, 1, 1};
-  predictions.confidence = {0.5F, 1, 1, 0.5F, 0.5F};
+  const std::vector<std::int32_t> labels = {0, 1, 1, 1, 1};
+  const std::vector<float> confidence = {0.5F, 1, 1, 0.5F, 0.5F};
   const std::vector<std::int32_t> truths = {0, 2, 2, 1, -1};
   const std::vector<std::string> names = {"cat", "dog", "owl"};
-  const auto classes = describe_classes(predictions, three_classes(), truths, names);
+  const auto classes = describe_classes(kClasses, 1, labels, confidence, truths, names);
   ASSERT_EQ(classes.size(), 3U);
   EXPECT_EQ(classes[0].name, "cat");
   EXPECT_FALSE(classes[0].is_new);
@@ -31,11 +25,9 @@ TEST(FoundClasses, CountImagesConfidenceAndTheCommonestTruth) {
 }
 
 TEST(FoundClasses, AnEmptyClassAndOneWithoutTruthAreDescribedToo) {
-  Predictions predictions;
-  predictions.labels = {0};
-  predictions.confidence = {0.9F};
   const auto classes =
-      describe_classes(predictions, three_classes(), std::vector<std::int32_t>{-1}, {});
+      describe_classes(kClasses, 1, std::vector<std::int32_t>{0}, std::vector<float>{0.9F},
+                       std::vector<std::int32_t>{-1}, {});
   EXPECT_TRUE(classes[0].truth.empty());
   EXPECT_EQ(classes[2].images, 0U);
   EXPECT_EQ(classes[2].confidence, 0);

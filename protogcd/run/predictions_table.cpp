@@ -1,0 +1,130 @@
+#include "protogcd/run/predictions_table.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd {
+namespace {
+
+constexpr std::array<const char*, 7> kColumns = {
+    "path", "class", "is_new", "confidence", "typicality", "outlier_score", "is_outlier"};
+
+bool is_json(const std::filesystem::path& file) {
+  return file.extension() == ".json";
+}
+
+/// As a CSV has it.
+std::string text_of(const nlohmann::json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? std::string() : value.dump();
+}
+
+}  // namespace
+
+PredictionsTableWriter::PredictionsTableWriter(const std::filesystem::path& file)
+    : json_(is_json(file)), file_(file) {
+  file_.write(json_ ? std::string("[") : fmt::format("{}\n", fmt::join(kColumns, ",")));
+}
+
+void PredictionsTableWriter::row(const PredictedImage& image) {
+  if (!json_) {
+    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}\n", csv_field(image.path),
+                            csv_field(image.class_name), image.is_new ? 1 : 0, image.confidence,
+                            image.typicality, image.outlier_score,
+                            !image.is_outlier   ? ""
+                            : *image.is_outlier ? "1"
+                                                : "0"));
+    return;
+  }
+  nlohmann::ordered_json object = {{"path", image.path},
+                                   {"class", image.class_name},
+                                   {"is_new", image.is_new},
+                                   {"confidence", image.confidence},
+                                   {"typicality", image.typicality},
+                                   {"outlier_score", image.outlier_score},
+                                   {"is_outlier", nullptr}};
+  if (image.is_outlier) object["is_outlier"] = *image.is_outlier;
+  file_.write(fmt::format("{}\n{}", empty_ ? "" : ",",
+                          object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  empty_ = false;
+}
+
+void PredictionsTableWriter::commit() {
+  if (json_) file_.write("\n]\n");
+  file_.commit();
+}
+
+PredictionsTable PredictionsTable::read(const std::filesystem::path& file) {
+  static_assert(kColumns.size() == kCount);
+  PredictionsTable table;
+  table.name_ = file.string();
+  table.json_ = is_json(file);
+  table.json_ ? table.read_json(file) : table.read_csv(file);
+  return table;
+}
+
+void PredictionsTable::read_csv(const std::filesystem::path& file) {
+  const CsvTable csv = CsvTable::read(file);
+  header_ = csv.header();
+  std::array<std::size_t, kCount> places{};
+  for (std::size_t column = 0; column < kCount; ++column) {
+    const auto place = csv.find_column(kColumns[column]);
+    has_[column] = place.has_value();
+    places[column] = place.value_or(0);
+  }
+  for (const CsvRow& row : csv.rows()) {
+    Row& own = rows_.emplace_back(Row{.line = row.line, .fields = {}});
+    for (std::size_t column = 0; column < kCount; ++column) {
+      if (has_[column]) own.fields[column] = row.fields[places[column]];
+    }
+  }
+}
+
+void PredictionsTable::read_json(const std::filesystem::path& file) {
+  try {
+    const auto objects = nlohmann::json::parse(read_text_file(file));
+    if (!objects.is_array()) throw DataError(fmt::format("{}: no array of objects", name_));
+    for (const auto& object : objects) {
+      Row& own = rows_.emplace_back(Row{.line = rows_.size() + 1, .fields = {}});
+      for (std::size_t column = 0; column < kCount; ++column) {
+        const auto value = object.find(kColumns[column]);
+        if (value == object.end()) continue;
+        if (!has_[column]) header_.emplace_back(kColumns[column]);
+        has_[column] = true;
+        own.fields[column] = text_of(*value);
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: {}", name_, error.what()));
+  }
+}
+
+std::string PredictionsTable::where(std::size_t row) const {
+  return fmt::format("{}{}{}", name_, json_ ? ": object " : ":", rows_[row].line);
+}
+
+const std::string& PredictionsTable::text(std::size_t row, Column column) const {
+  if (!has_[column]) {
+    throw DataError(fmt::format("{}:1: no column '{}' (there are: {})", name_, kColumns[column],
+                                join(header_, ", ")));
+  }
+  return rows_[row].fields[column];
+}
+
+double PredictionsTable::number(std::size_t row, Column column) const {
+  const std::string& value = text(row, column);
+  const auto parsed = parse_real(value);
+  if (!parsed) {
+    throw DataError(
+        fmt::format("{}: {} '{}' is not a number", where(row), kColumns[column], value));
+  }
+  return *parsed;
+}
+
+}  // namespace protogcd

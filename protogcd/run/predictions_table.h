@@ -1,0 +1,88 @@
+// predictions.csv: what a model says about images, a row each.
+//
+//   path,class,is_new,confidence,typicality,outlier_score,is_outlier
+//
+// `is_outlier` is empty where the model has no threshold. A file that ends in .json holds an array
+// of objects with these keys instead.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protogcd/core/files.h"
+
+namespace protogcd {
+
+struct PredictedImage {
+  std::string path;  ///< relative to the file's folder, or absolute
+  std::string class_name;
+  bool is_new = false;
+  double confidence = 0, typicality = 0, outlier_score = 0;
+  std::optional<bool> is_outlier = {};
+};
+
+/// Row by row; the file appears with `commit`.
+class PredictionsTableWriter {
+ public:
+  explicit PredictionsTableWriter(const std::filesystem::path& file);
+  void row(const PredictedImage& image);
+  void commit();
+
+ private:
+  const bool json_;
+  bool empty_ = true;
+  AtomicFile file_;
+};
+
+/// A table that was written. Files of others may lack columns: only what is asked for must be
+/// there. Errors (DataError) name file and line.
+class PredictionsTable {
+ public:
+  static PredictionsTable read(const std::filesystem::path& file);
+
+  std::size_t size() const { return rows_.size(); }
+  const std::string& name() const { return name_; }
+  /// "predictions.csv:7", for messages about a row.
+  std::string where(std::size_t row) const;
+
+  const std::string& path(std::size_t row) const { return text(row, kPath); }
+  const std::string& class_name(std::size_t row) const { return text(row, kClass); }
+  bool is_new(std::size_t row) const { return text(row, kIsNew) == "1"; }
+  double confidence(std::size_t row) const { return number(row, kConfidence); }
+  double typicality(std::size_t row) const { return number(row, kTypicality); }
+  double outlier_score(std::size_t row) const { return number(row, kOutlierScore); }
+  bool is_outlier(std::size_t row) const { return text(row, kIsOutlier) == "1"; }
+
+ private:
+  enum Column {
+    kPath,
+    kClass,
+    kIsNew,
+    kConfidence,
+    kTypicality,
+    kOutlierScore,
+    kIsOutlier,
+    kCount
+  };
+  struct Row {
+    std::size_t line = 0;  ///< of a CSV; of JSON, which object, from 1
+    std::array<std::string, kCount> fields;
+  };
+
+  void read_csv(const std::filesystem::path& file);
+  void read_json(const std::filesystem::path& file);
+  const std::string& text(std::size_t row, Column column) const;
+  double number(std::size_t row, Column column) const;
+
+  std::string name_;
+  bool json_ = false;
+  std::array<bool, kCount> has_{};
+  std::vector<std::string> header_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace protogcd

@@ -1,0 +1,144 @@
+#include "protogcd/run/run_result.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+
+namespace protogcd {
+namespace {
+
+nlohmann::json to_json(const FoundClass& found) {
+  nlohmann::json json = {{"name", found.name},
+                         {"is_new", found.is_new},
+                         {"images", found.images},
+                         {"confidence", found.confidence}};
+  if (!found.truth.empty()) {
+    json["truth"] = found.truth;
+    json["truth_share"] = found.truth_share;
+  }
+  return json;
+}
+
+FoundClass found_class_from_json(const nlohmann::json& json) {
+  return {.name = json.at("name").get<std::string>(),
+          .is_new = json.at("is_new").get<bool>(),
+          .images = json.at("images").get<std::size_t>(),
+          .confidence = json.at("confidence").get<double>(),
+          .truth = json.value("truth", ""),
+          .truth_share = json.value("truth_share", 0.0)};
+}
+
+nlohmann::json to_json(const Accuracy& percent) {
+  return {{"all", percent.all}, {"old", percent.old_classes}, {"new", percent.new_classes}};
+}
+
+struct MeanAndDeviation {
+  double mean = 0, deviation = 0;
+};
+
+MeanAndDeviation spread_of(std::span<const RunResult> runs, double Accuracy::*which) {
+  const auto percent = [&](const RunResult& run) {
+    return 100 * (run.on_unlabelled.accuracy.*which);
+  };
+  const auto count = static_cast<double>(runs.size());
+  double sum = 0, squares = 0;
+  for (const RunResult& run : runs) sum += percent(run);
+  const double average = sum / count;
+  for (const RunResult& run : runs) squares += (percent(run) - average) * (percent(run) - average);
+  return {.mean = average, .deviation = runs.size() < 2 ? 0 : std::sqrt(squares / (count - 1))};
+}
+
+void write_json(const std::filesystem::path& file, const nlohmann::json& json) {
+  // Names of files need not be UTF-8; a replacement character keeps the object valid.
+  write_file_atomically(file,
+                        json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+nlohmann::json to_json(const RunResult& result) {
+  nlohmann::json json = to_json(result.on_unlabelled);
+  json["out"] = result.out.string();
+  json["k"] = result.k;
+  json["k_new"] = result.k - result.k_old;
+  if (result.estimate) json["estimate"] = result.estimate->to_json();
+  json["images"] = {{"labelled", result.labelled},
+                    {"unlabelled", result.unlabelled},
+                    {"test", result.test},
+                    {"skipped", result.skipped}};
+  json["outliers"] = result.outliers;
+  json["epochs"] = result.epochs;
+  json["seconds"] = result.seconds;
+  json["classes"] = nlohmann::json::array();
+  for (const FoundClass& found : result.classes) json["classes"].push_back(to_json(found));
+  json["test"] = result.on_test ? to_json(*result.on_test) : nlohmann::json("none");
+  return json;
+}
+
+RunResult run_result_from_json(const nlohmann::json& json) {
+  const nlohmann::json& images = json.at("images");
+  RunResult result{.k = json.at("k"),
+                   .k_old = json.at("k").get<std::int64_t>() - json.at("k_new").get<std::int64_t>(),
+                   .labelled = images.at("labelled"),
+                   .unlabelled = images.at("unlabelled"),
+                   .test = images.at("test"),
+                   .skipped = images.at("skipped"),
+                   .epochs = json.at("epochs"),
+                   .seconds = json.at("seconds"),
+                   .on_unlabelled = evaluation_from_json(json),
+                   .on_test = std::nullopt,
+                   .classes = {},
+                   .outliers = json.value("outliers", std::uint64_t{0}),
+                   .out = json.value("out", "")};
+  if (json.contains("estimate")) result.estimate = ClassNumber::from_json(json.at("estimate"));
+  const auto on_test = json.find("test");
+  if (on_test != json.end() && on_test->is_object())
+    result.on_test = evaluation_from_json(*on_test);
+  for (const auto& found : json.at("classes"))
+    result.classes.push_back(found_class_from_json(found));
+  return result;
+}
+
+RunSpread spread_of(std::span<const RunResult> runs) {
+  RunSpread spread;
+  for (double Accuracy::*which : {&Accuracy::all, &Accuracy::old_classes, &Accuracy::new_classes}) {
+    const MeanAndDeviation one = spread_of(runs, which);
+    spread.mean.*which = one.mean;
+    spread.deviation.*which = one.deviation;
+  }
+  return spread;
+}
+
+nlohmann::json to_json(std::span<const RunResult> runs) {
+  const RunSpread spread = spread_of(runs);
+  nlohmann::json json = to_json(spread.mean);
+  json["mean"] = to_json(spread.mean);
+  json["std"] = to_json(spread.deviation);
+  json["runs"] = nlohmann::json::array();
+  for (const RunResult& run : runs) json["runs"].push_back(to_json(run));
+  return json;
+}
+
+void write_result(const std::filesystem::path& file, const RunResult& result) {
+  write_json(file, to_json(result));
+}
+
+void write_result(const std::filesystem::path& file, std::span<const RunResult> runs) {
+  write_json(file, to_json(runs));
+}
+
+RunResult read_result(const std::filesystem::path& file) {
+  try {
+    return run_result_from_json(nlohmann::json::parse(read_text_file(file)));
+  } catch (const nlohmann::json::exception& error) {
+    throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
+  } catch (const DataError& error) {
+    throw ModelFileError(fmt::format("{}: {}", file.string(), error.marked()));
+  }
+}
+
+}  // namespace protogcd

@@ -1,0 +1,87 @@
+// predictions.csv, written and read.
+#include "protogcd/run/predictions_table.h"
+
+#include <gmock/gmock.h>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::message_of;
+using testing::TemporaryFolder;
+
+const std::vector<PredictedImage> kImages = {
+    {.path = "a, b.png", .class_name = "owl", .confidence = 0.5, .typicality = 0.25},
+    {.path = "c.png",
+     .class_name = "new-01",
+     .is_new = true,
+     .confidence = 0.125,
+     .typicality = -1,
+     .outlier_score = 3.5,
+     .is_outlier = true}};
+
+std::filesystem::path written(const TemporaryFolder& folder, const char* name) {
+  PredictionsTableWriter writer(folder / name);
+  for (const PredictedImage& image : kImages) writer.row(image);
+  writer.commit();
+  return folder / name;
+}
+
+TEST(PredictionsTable, HasTheColumnsThatOthersRead) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(read_text_file(written(folder, "p.csv")),
+            "path,class,is_new,confidence,typicality,outlier_score,is_outlier\n"
+            "\"a, b.png\",owl,0,0.500000,0.250000,0.000000,\n"
+            "c.png,new-01,1,0.125000,-1.000000,3.500000,1\n");
+  EXPECT_EQ(read_text_file(written(folder, "p.json")),
+            "[\n{\"path\":\"a, b.png\",\"class\":\"owl\",\"is_new\":false,\"confidence\":0.5,"
+            "\"typicality\":0.25,\"outlier_score\":0.0,\"is_outlier\":null},\n"
+            "{\"path\":\"c.png\",\"class\":\"new-01\",\"is_new\":true,\"confidence\":0.125,"
+            "\"typicality\":-1.0,\"outlier_score\":3.5,\"is_outlier\":true}\n]\n");
+}
+
+TEST(PredictionsTable, ReadsWhatItWrote) {
+  const TemporaryFolder folder;
+  for (const char* name : {"p.csv", "p.json"}) {
+    const PredictionsTable table = PredictionsTable::read(written(folder, name));
+    ASSERT_EQ(table.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(table.path(i), kImages[i].path);
+      EXPECT_EQ(table.class_name(i), kImages[i].class_name);
+      EXPECT_EQ(table.is_new(i), kImages[i].is_new);
+      EXPECT_EQ(table.confidence(i), kImages[i].confidence);
+      EXPECT_EQ(table.typicality(i), kImages[i].typicality);
+      EXPECT_EQ(table.outlier_score(i), kImages[i].outlier_score);
+      EXPECT_EQ(table.is_outlier(i), kImages[i].is_outlier.value_or(false));
+    }
+  }
+}
+
+TEST(PredictionsTable, NamesFileAndLineOfWhatIsWrong) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "p.csv", "path,typicality\na,0.5\nb,high\n");
+  const PredictionsTable table = PredictionsTable::read(folder / "p.csv");
+  EXPECT_EQ(table.typicality(0), 0.5);
+  EXPECT_THAT(message_of<DataError>([&] { table.typicality(1); }),
+              HasSubstr("p.csv:3: typicality 'high' is not a number"));
+  EXPECT_THAT(message_of<DataError>([&] { table.class_name(0); }),
+              HasSubstr("p.csv:1: no column 'class' (there are: path, typicality)"));
+  write_file_atomically(folder / "p.json", R"([{"typicality": "x"}])");
+  EXPECT_THAT(
+      message_of<DataError>([&] { PredictionsTable::read(folder / "p.json").typicality(0); }),
+      HasSubstr("p.json: object 1: typicality 'x'"));
+  for (const char* text : {"{", "{}", "3", "[3]"}) {
+    write_file_atomically(folder / "p.json", text);
+    EXPECT_THAT(message_of<DataError>([&] { PredictionsTable::read(folder / "p.json").path(0); }),
+                HasSubstr("p.json"))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace protogcd
