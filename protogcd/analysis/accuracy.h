@@ -1,5 +1,5 @@
-// How well clusters agree with true classes: clustering accuracy as the field reports it (All, Old,
-// New), per class, normalised mutual information and the adjusted Rand index.
+// Public. How well clusters agree with true classes: clustering accuracy as the field reports it
+// (All, Old, New), per class, normalised mutual information and the adjusted Rand index.
 //
 //   const Confusion confusion(predictions, truths);
 //   const ClusterMapping mapping = match_clusters(confusion);

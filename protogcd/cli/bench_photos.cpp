@@ -58,23 +58,6 @@ Image draw_photo(ImageSize size, std::uint64_t seed, std::uint64_t number) {
 
 }  // namespace
 
-ScratchFolder::ScratchFolder() {
-  std::error_code error;
-  const auto folder = std::filesystem::temp_directory_path(error);
-  if (error)
-    throw FileError(fmt::format("TMPDIR: no folder for temporary files: {}", error.message()));
-  std::string name = (folder / "protogcd-bench-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    throw FileError(fmt::format("{}: cannot make a folder: {}", name, std::strerror(errno)));
-  }
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  remove_folder(path_, ignored);
-}
-
 BenchPhotos::BenchPhotos(ImageSize size, int count, std::uint64_t seed) : size_(size) {
   for (int i = 0; i < count; ++i) {
     files_.push_back(folder_ / fmt::format("{:02}.jpg", i));

@@ -6,22 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/scratch_folder.h"
 #include "protogcd/image/image.h"
 
 namespace protogcd::cli {
-
-/// A folder that goes when the object does, however a benchmark ends.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// JPEGs (quality 90) of one size in a scratch folder.
 class BenchPhotos {

@@ -32,7 +32,7 @@ void attention(const AttentionVerbOptions& options, Session& session) {
   context.device = "cpu";  // a few images
   const ImageSet set = open_image_set(options.images);
   for (const auto& warning : set.warnings) context.log.warning(warning);
-  const Model model = load_model(options.model, options.backbone, context);
+  const TrainedModel model = load_model(options.model, options.backbone, context);
   const Backbone backbone = backbone_of(model.info(), options.backbone);
   const std::int64_t all_heads = backbone.config.heads,
                      heads = options.heads > 0 ? std::min(options.heads, all_heads) : all_heads;

@@ -98,7 +98,7 @@ class ModelEvaluation {
   const Context& context_;
   std::vector<std::int32_t> numbers_;  ///< of the data's classes, as the model numbers them
   std::vector<std::string> classes_;   ///< by those numbers
-  Model model_;
+  TrainedModel model_;
   const LoaderOptions loader_;
   TrainingSet set_;
   nlohmann::json json_;

@@ -41,7 +41,7 @@ ImageSet open_named_set(const std::string& text, Session& session) {
   return set;
 }
 
-at::Tensor cosines_of_set(const Model& model, const ImageSet& set, const std::string& flag,
+at::Tensor cosines_of_set(const TrainedModel& model, const ImageSet& set, const std::string& flag,
                           Session& session, const Context& context) {
   SkippedFiles skipped(session.bad_image_policy(), set.sources.size());
   const at::Tensor cosines = cosines_of(model, set, skipped, context);
@@ -110,7 +110,8 @@ void check_options(const OodVerbOptions& options) {
   }
 }
 
-nlohmann::json calibrated(Model& model, const at::Tensor& known, const OodVerbOptions& options) {
+nlohmann::json calibrated(TrainedModel& model, const at::Tensor& known,
+                          const OodVerbOptions& options) {
   const OutlierScore score = scores_of(options.scores).front();
   model.set_outliers(calibrate_outliers(model.info(), known, score, options.keep));
   model.save_info(model_folder(options.model));
@@ -144,7 +145,7 @@ void ood(const OodVerbOptions& options, Session& session) {
                        "give one a name of its own: NAME=DIR");
     }
   }
-  Model model = load_model(options.model, options.backbone, context);
+  TrainedModel model = load_model(options.model, options.backbone, context);
   if (!options.calibrate) {  // an empty set of images is enough to learn that a score is unknown
     for (const OutlierScore score : study_options.scores)
       outlier_scores(model.info(), score, at::empty({0, model.info().k()}));

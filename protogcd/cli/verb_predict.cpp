@@ -24,7 +24,7 @@ void predict(const PredictVerbOptions& options, Session& session) {
   const ComputeThreads compute_threads(session.context.threads);
   const ImageSet set = open_image_set(options.images);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
-  const Model model = load_model(options.model, options.backbone, session.context);
+  const TrainedModel model = load_model(options.model, options.backbone, session.context);
   const PredictSummary summary = write_predictions(model, set.sources, options.predict,
                                                    session.bad_image_policy(), session.context);
   const ModelInfo& info = model.info();

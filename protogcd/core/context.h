@@ -1,5 +1,6 @@
-// What every piece of work is given: where to run, with how many threads, from which seed, where to
-// speak, and whether to stop. As it stands it is a quiet one: no word, no progress, no stop.
+// Public. What every piece of work is given: where to run, with how many threads, from which seed,
+// where to speak, and whether to stop. As it stands it is a quiet one: no word, no progress, no
+// stop.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Errors that reach the user. Each names the input at fault (file and line where there is one) and
-// may say what to do. Options in them are named through option_name.h.
+// Public. Errors that reach the user. Each names the input at fault (file and line where there is
+// one) and may say what to do. Options in them are named through option_name.h.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// Files: whole reads with a size limit, and writes that leave either the old file or the new one,
-// never a mixture.
+// Public. Files: whole reads with a size limit, and writes that leave either the old file or the
+// new one, never a mixture.
 #pragma once
 
 #include <cstddef>

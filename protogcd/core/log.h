@@ -1,4 +1,4 @@
-// Messages for people. A host says where they go; results never pass through here.
+// Public. Messages for people. A host says where they go; results never pass through here.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Options inside messages. The library names an option by its key; each host spells it its own way:
-// `k_max` is --k-max on the command line and k_max= in Python.
+// Public. Options inside messages. The library names an option by its key; each host spells it its
+// own way: `k_max` is --k-max on the command line and k_max= in Python.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// How far a long task is: counted here, shown by the host.
+// Public. How far a long task is: counted here, shown by the host.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// How a host asks work to stop.
+// Public. How a host asks work to stop.
 #pragma once
 
 #include <atomic>

@@ -4,7 +4,10 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/scratch_folder.h"
+#include "protogcd/discovery/class_number.h"
 #include "protogcd/methods/registry.h"
+#include "protogcd/nn/device.h"
 #include "protogcd/run/corrections.h"
 #include "protogcd/run/run_files.h"
 
@@ -161,6 +164,24 @@ std::string configuration_of(const DiscoverOptions& options, const Context& cont
 Discovery discover(const DiscoverOptions& options, const Context& context) {
   check(options);
   return run_once(options, open_backbone(options.backbone, context.log), context);
+}
+
+ClassNumber estimate_class_number(const DiscoverOptions& options, const Context& context) {
+  const TrainOptions& train = options.train;
+  train.method->check_unknown_classes();
+  const ComputeThreads threads(context.threads);
+  const ScratchFolder folder;  // for a bank that memory has no room for
+  const Backbone backbone = open_backbone(options.backbone, context.log);
+  MaterialOptions needed = train.material;
+  needed.sees_labelled = true;
+  needed.reading = {.apply_orientation = !options.data.is_benchmark(),
+                    .fast_decode = options.images.fast_decode};
+  TrainingMaterial material(open_corrected_data(options, context.log), backbone, needed,
+                            folder / "estimate",
+                            BadImagePolicy::parse(options.bad_images, options.max_bad), context);
+  ClassNumberOptions how = train.estimate;
+  how.model = candidate_of(train);
+  return estimate_class_number(material, backbone, how, context);
 }
 
 /// One run after the other, each in a folder of its own with a configuration of its own.

@@ -50,6 +50,9 @@ struct Discovery {
 /// finished is given back as it is.
 Discovery discover(const DiscoverOptions& options, const Context& context);
 
+/// How many classes there are; nothing is written. The options must be resolved.
+ClassNumber estimate_class_number(const DiscoverOptions& options, const Context& context);
+
 /// `runs` runs, one after the other, and what they say together in result.json of the folder above
 /// theirs. `after_each` is told of every run as it ends.
 std::vector<RunResult> discover_several(

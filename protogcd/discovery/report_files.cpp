@@ -97,7 +97,7 @@ std::vector<std::size_t> attention_examples(const Predictions& predictions, cons
 }
 
 void write_attention(const std::filesystem::path& file, const Backbone& backbone,
-                     const Model& model, const TrainingSet& set,
+                     const TrainedModel& model, const TrainingSet& set,
                      const std::vector<std::size_t>& examples, std::size_t threads) {
   const auto samples = set.of(SampleSet::kUnlabelled);
   std::map<std::uint32_t, std::int64_t> row_of;

@@ -38,7 +38,7 @@ std::vector<std::size_t> attention_examples(const Predictions& predictions, cons
 /// every head `before` and `after` [n, heads, rows, columns], 255 at each map's largest value.
 /// Images that cannot be read any more are left out.
 void write_attention(const std::filesystem::path& file, const Backbone& backbone,
-                     const Model& model, const TrainingSet& set,
+                     const TrainedModel& model, const TrainingSet& set,
                      const std::vector<std::size_t>& examples, std::size_t threads);
 
 }  // namespace protogcd

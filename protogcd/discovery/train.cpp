@@ -179,7 +179,7 @@ class Trainer {
   const Placement placement_;
   const ModelInfo info_;
   const TrainingSet& set_;
-  Model model_;
+  TrainedModel model_;
   std::unique_ptr<Method> method_;
   TrainingLoop loop_;
 

@@ -7,11 +7,11 @@
 
 namespace protogcd {
 
-Model centroid_model(const Backbone& backbone, const std::vector<std::string>& old_classes,
-                     const at::Tensor& features, const at::Tensor& centroids,
-                     const ReadingOptions& reading, const Context& context) {
+TrainedModel centroid_model(const Backbone& backbone, const std::vector<std::string>& old_classes,
+                            const at::Tensor& features, const at::Tensor& centroids,
+                            const ReadingOptions& reading, const Context& context) {
   ModelInfo info = untrained_model_info(backbone, old_classes, centroids.size(0), reading);
-  Model model(backbone, std::move(info), place(context));
+  TrainedModel model(backbone, std::move(info), place(context));
   model.set_prototypes({.centres = centroids});
   const OutlierCalibration usual;
   const at::Tensor cosines =

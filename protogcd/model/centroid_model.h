@@ -13,8 +13,8 @@ namespace protogcd {
 
 /// `features` [N, D], as the backbone gives them, and `centroids` [K, D] of their directions; the
 /// first centroids are those of the old classes. The outlier threshold keeps 95% of the rows.
-Model centroid_model(const Backbone& backbone, const std::vector<std::string>& old_classes,
-                     const at::Tensor& features, const at::Tensor& centroids,
-                     const ReadingOptions& reading, const Context& context);
+TrainedModel centroid_model(const Backbone& backbone, const std::vector<std::string>& old_classes,
+                            const at::Tensor& features, const at::Tensor& centroids,
+                            const ReadingOptions& reading, const Context& context);
 
 }  // namespace protogcd

@@ -157,8 +157,8 @@ ModelInfo untrained_model_info(const Backbone& backbone,
           .backbone_heads = backbone.config.heads};
 }
 
-Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
-             std::shared_ptr<const Trunk> trunk)
+TrainedModel::TrainedModel(const Backbone& backbone, ModelInfo info, const Placement& placement,
+                           std::shared_ptr<const Trunk> trunk)
     : info_(std::move(info)),
       placement_(placement),
       trunk_(trunk ? std::move(trunk)
@@ -167,29 +167,29 @@ Model::Model(const Backbone& backbone, ModelInfo info, const Placement& placemen
       blocks_(make_trained_blocks(backbone.vit, info_.first_trained_block, placement.trained,
                                   placement.device)) {}
 
-at::Tensor Model::features(const TrunkTokens& tokens) const {
+at::Tensor TrainedModel::features(const TrunkTokens& tokens) const {
   const at::NoGradGuard no_grad;
   return blocks_->forward(tokens);
 }
 
-at::Tensor Model::cosines_of(const at::Tensor& features) const {
+at::Tensor TrainedModel::cosines_of(const at::Tensor& features) const {
   const at::NoGradGuard no_grad;
   return at::linear(unit_rows(features), unit_rows(prototypes_.centres));
 }
 
 // z . c = |c| cos(z, c)
-at::Tensor Model::scores_of(const at::Tensor& cosines) const {
+at::Tensor TrainedModel::scores_of(const at::Tensor& cosines) const {
   if (!prototypes_.bias.defined()) return cosines;
   const at::NoGradGuard no_grad;
   return cosines * lengths_.to(cosines.options()) + prototypes_.bias.to(cosines.options());
 }
 
-LoaderOptions Model::center_loader(std::size_t threads) const {
+LoaderOptions TrainedModel::center_loader(std::size_t threads) const {
   return loader_options(info_.preprocessing, info_.reading, placement_.trunk_batch(), threads,
                         placement_.device);
 }
 
-void Model::set_prototypes(const Prototypes& prototypes) {
+void TrainedModel::set_prototypes(const Prototypes& prototypes) {
   const at::NoGradGuard no_grad;
   const auto there = [&](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.to(placement_.device, placement_.trained) : tensor;
@@ -214,7 +214,8 @@ std::map<std::string, at::Tensor> named_tensors_of(const TrainedBlocks& blocks) 
 
 }  // namespace
 
-void Model::save(const fs::path& folder, const std::map<std::string, at::Tensor>& of_method) const {
+void TrainedModel::save(const fs::path& folder,
+                        const std::map<std::string, at::Tensor>& of_method) const {
   create_folders(folder);
   std::map<std::string, at::Tensor> tensors = named_tensors_of(*blocks_);
   for (const auto& [name, tensor] : of_method) tensors["1." + name] = tensor;
@@ -230,7 +231,7 @@ void Model::save(const fs::path& folder, const std::map<std::string, at::Tensor>
   save_info(folder);
 }
 
-void Model::save_info(const fs::path& folder) const {
+void TrainedModel::save_info(const fs::path& folder) const {
   ModelInfo info = info_;
   info.tensors_sha256 = sha256_file(folder / kTensorFile);
   write_file_atomically(folder / kInfoFile, info.to_json());
@@ -257,7 +258,8 @@ Backbone backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
   return backbone;
 }
 
-Model load_model(const fs::path& run, const fs::path& backbone_file, const Context& context) {
+TrainedModel load_model(const fs::path& run, const fs::path& backbone_file,
+                        const Context& context) {
   const fs::path folder = model_folder(run);
   const fs::path info_file = folder / kInfoFile, tensor_file = folder / kTensorFile;
   if (!fs::exists(info_file)) {
@@ -270,7 +272,7 @@ Model load_model(const fs::path& run, const fs::path& backbone_file, const Conte
         fmt::format("{}: damaged, its checksum does not match", tensor_file.string()));
   }
   const Backbone backbone = backbone_of(info, backbone_file);
-  Model model(backbone, std::move(info), place(context));
+  TrainedModel model(backbone, std::move(info), place(context));
   const StateDict state = load_state_dict(tensor_file);
   const auto parameters = named_tensors_of(model.blocks());
   std::vector<ExpectedTensor> expected;

@@ -65,12 +65,12 @@ ModelInfo untrained_model_info(const Backbone& backbone,
                                const std::vector<std::string>& old_classes, std::int64_t k,
                                const ReadingOptions& reading);
 
-class Model {
+class TrainedModel {
  public:
   /// Untrained: the backbone's own last blocks, and no prototypes yet. The trunk is made where none
   /// is given; models of one backbone can share it.
-  Model(const Backbone& backbone, ModelInfo info, const Placement& placement,
-        std::shared_ptr<const Trunk> trunk = nullptr);
+  TrainedModel(const Backbone& backbone, ModelInfo info, const Placement& placement,
+               std::shared_ptr<const Trunk> trunk = nullptr);
 
   const ModelInfo& info() const { return info_; }
   void set_outliers(OutlierCalibration calibration) { info_.outliers = std::move(calibration); }
@@ -115,7 +115,7 @@ Backbone backbone_of(const ModelInfo& info, const std::filesystem::path& backbon
 /// Opens the model of a run folder (or a model folder itself). `backbone_file` replaces the place
 /// where its backbone was, if not empty. ModelFileError where something is missing, damaged, or the
 /// backbone is another one.
-Model load_model(const std::filesystem::path& run, const std::filesystem::path& backbone_file,
-                 const Context& context);
+TrainedModel load_model(const std::filesystem::path& run,
+                        const std::filesystem::path& backbone_file, const Context& context);
 
 }  // namespace protogcd

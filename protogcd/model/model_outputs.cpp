@@ -26,8 +26,8 @@ at::Tensor joined(const std::vector<at::Tensor>& parts, std::int64_t columns,
 
 }  // namespace
 
-ModelOutputs outputs_of(const Model& model, EvaluationTokens& tokens, const std::string& name,
-                        const Context& context) {
+ModelOutputs outputs_of(const TrainedModel& model, EvaluationTokens& tokens,
+                        const std::string& name, const Context& context) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> features, cosines;
   tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
@@ -38,7 +38,27 @@ ModelOutputs outputs_of(const Model& model, EvaluationTokens& tokens, const std:
   return {joined(features, model.info().width, name), joined(cosines, model.info().k(), name)};
 }
 
-at::Tensor cosines_of(const Model& model, const ImageSet& set, SkippedFiles& skipped,
+void for_each_feature(
+    const TrainedModel& model, const SourceTable& sources, SkippedFiles& skipped,
+    const Context& context,
+    const std::function<void(std::span<const std::uint32_t>, const at::Tensor&)>& use,
+    const std::string& task) {
+  std::vector<std::uint32_t> list(sources.size());
+  std::iota(list.begin(), list.end(), 0u);
+  Progress progress(task, list.size(), "images", context.progress());
+  ImageLoader images(sources, ImageList::center_views(list), model.center_loader(context.threads),
+                     skipped);
+  std::size_t done = 0;
+  while (const ImageBatch* batch = images.next()) {
+    if (context.interrupted()) throw InterruptedError("stopped while images were read");
+    use(batch->sources, unit_rows(model.features(model.trunk().run(batch->pixels))));
+    progress.add(batch->end - done);
+    done = batch->end;
+  }
+  progress.add(list.size() - done);
+}
+
+at::Tensor cosines_of(const TrainedModel& model, const ImageSet& set, SkippedFiles& skipped,
                       const Context& context) {
   std::vector<std::uint32_t> list(set.sources.size());
   std::iota(list.begin(), list.end(), 0u);

@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
+#include <span>
 #include <string>
 
 #include "protogcd/core/context.h"
@@ -19,10 +21,17 @@ struct ModelOutputs {
 };
 
 /// Of all images, in order. DataError, naming `name`, where a cosine is not a number.
-ModelOutputs outputs_of(const Model& model, EvaluationTokens& tokens, const std::string& name,
-                        const Context& context);
+ModelOutputs outputs_of(const TrainedModel& model, EvaluationTokens& tokens,
+                        const std::string& name, const Context& context);
+/// Hands out unit rows [b, D] of every readable image, batch by batch, with the sources they are
+/// of; the others are noted in `skipped`.
+void for_each_feature(
+    const TrainedModel& model, const SourceTable& sources, SkippedFiles& skipped,
+    const Context& context,
+    const std::function<void(std::span<const std::uint32_t>, const at::Tensor&)>& use,
+    const std::string& task = "embed");
 /// The same of every readable image of a set; the others are noted in `skipped` and left out.
-at::Tensor cosines_of(const Model& model, const ImageSet& set, SkippedFiles& skipped,
+at::Tensor cosines_of(const TrainedModel& model, const ImageSet& set, SkippedFiles& skipped,
                       const Context& context);
 
 }  // namespace protogcd

@@ -20,7 +20,7 @@ bool is_outlier(const ModelInfo& info, double score) {
 
 }  // namespace
 
-void Predictions::add(const at::Tensor& cosines, const Model& model) {
+void Predictions::add(const at::Tensor& cosines, const TrainedModel& model) {
   const ModelInfo& info = model.info();
   if (!cosines.isfinite().all().item<bool>()) {
     throw ModelFileError("the features of an image are not numbers",
@@ -63,7 +63,7 @@ void Predictions::finish() {
 }
 
 void Predictions::assign(const std::vector<std::int32_t>& classes, const at::Tensor& cosines,
-                         const Model& model) {
+                         const TrainedModel& model) {
   const at::Tensor chosen = at::tensor(at::ArrayRef<std::int32_t>(classes), at::kInt)
                                 .to(at::kLong)
                                 .unsqueeze(1);  // [N, 1]
@@ -79,7 +79,8 @@ void Predictions::assign(const std::vector<std::int32_t>& classes, const at::Ten
   typicality = picked(on_cpu);
 }
 
-Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context) {
+Predictions predict_all(const TrainedModel& model, EvaluationTokens& tokens,
+                        const Context& context) {
   Predictions predictions;
   tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
     predictions.add(model.cosines(batch), model);
@@ -88,22 +89,21 @@ Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Cont
   return predictions;
 }
 
-void PredictionWriter::row(const std::string& path, const Predictions& predictions,
-                           std::size_t index) {
-  const std::int32_t label = predictions.labels[index];
-  const double score = predictions.outlier_score[index];
-  PredictedImage image{.path = path,
-                       .class_name = info_.classes[static_cast<std::size_t>(label)],
-                       .is_new = info_.is_new(label),
-                       .confidence = predictions.confidence[index],
-                       .typicality = predictions.typicality[index],
+PredictedImage Predictions::row(std::string path, std::size_t index, const ModelInfo& info) const {
+  const std::int32_t label = labels[index];
+  const double score = outlier_score[index];
+  PredictedImage image{.path = std::move(path),
+                       .class_name = info.classes[static_cast<std::size_t>(label)],
+                       .is_new = info.is_new(label),
+                       .confidence = confidence[index],
+                       .typicality = typicality[index],
                        .outlier_score = score};
-  if (info_.outliers) image.is_outlier = is_outlier(info_, score);
-  table_.row(image);
+  if (info.outliers) image.is_outlier = is_outlier(info, score);
+  return image;
 }
 
-PredictSummary predict_images(const Model& model, const SourceTable& sources, SkippedFiles& skipped,
-                              const Context& context,
+PredictSummary predict_images(const TrainedModel& model, const SourceTable& sources,
+                              SkippedFiles& skipped, const Context& context,
                               const std::function<void(const PredictedBatch&)>& use) {
   std::vector<std::uint32_t> list(sources.size());
   std::iota(list.begin(), list.end(), 0u);
@@ -132,7 +132,7 @@ PredictSummary predict_images(const Model& model, const SourceTable& sources, Sk
   return summary;
 }
 
-PredictSummary write_predictions(const Model& model, const SourceTable& sources,
+PredictSummary write_predictions(const TrainedModel& model, const SourceTable& sources,
                                  const PredictOptions& options, const BadImagePolicy& policy,
                                  const Context& context) {
   check_output_file(options.out, options.overwrite, "out");

@@ -26,21 +26,26 @@ struct Predictions {
   std::uint64_t outliers(const ModelInfo& info) const;  ///< how many; 0 without a threshold
   /// Adds the images of these cosines [B, K]; `marginal` becomes a sum until `finish`.
   /// ModelFileError where a cosine is not a number.
-  void add(const at::Tensor& cosines, const Model& model);
+  void add(const at::Tensor& cosines, const TrainedModel& model);
   void finish();
+  /// What is said about one of them.
+  PredictedImage row(std::string path, std::size_t index, const ModelInfo& info) const;
   /// Gives the images classes that were found in another way than by the prototypes.
   void assign(const std::vector<std::int32_t>& classes, const at::Tensor& cosines,
-              const Model& model);
+              const TrainedModel& model);
 };
 
-Predictions predict_all(const Model& model, EvaluationTokens& tokens, const Context& context);
+Predictions predict_all(const TrainedModel& model, EvaluationTokens& tokens,
+                        const Context& context);
 
 /// Rows of a predictions table (run/predictions_table.h), by what the model knows of its classes.
 class PredictionWriter {
  public:
   PredictionWriter(const std::filesystem::path& file, const ModelInfo& info)
       : info_(info), table_(file) {}
-  void row(const std::string& path, const Predictions& predictions, std::size_t index);
+  void row(const std::string& path, const Predictions& predictions, std::size_t index) {
+    table_.row(predictions.row(path, index, info_));
+  }
   void commit() { table_.commit(); }
 
  private:
@@ -63,8 +68,8 @@ struct PredictSummary {
 /// Predicts every readable image, in the order of the sources, and hands them out batch by batch;
 /// memory does not grow with their number. What cannot be read is added to `skipped`. Asked to
 /// stop, it throws InterruptedError after a batch.
-PredictSummary predict_images(const Model& model, const SourceTable& sources, SkippedFiles& skipped,
-                              const Context& context,
+PredictSummary predict_images(const TrainedModel& model, const SourceTable& sources,
+                              SkippedFiles& skipped, const Context& context,
                               const std::function<void(const PredictedBatch&)>& use);
 
 struct PredictOptions {
@@ -74,7 +79,7 @@ struct PredictOptions {
 
 /// The same into a predictions table. Images that cannot be read go to NAME.skipped.csv beside
 /// NAME.csv.
-PredictSummary write_predictions(const Model& model, const SourceTable& sources,
+PredictSummary write_predictions(const TrainedModel& model, const SourceTable& sources,
                                  const PredictOptions& options, const BadImagePolicy& policy,
                                  const Context& context);
 

@@ -1,4 +1,4 @@
-// How many classes there are, as an estimate found it (discovery/class_number.h makes one).
+// Public. How many classes there are, as an estimate found it (discovery/class_number.h makes one).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// How good predictions are, where the truth is known: the numbers, and how they are written.
+// Public. How good predictions are, where the truth is known: the numbers, and how they are
+// written.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The classes a model sorts images into, as a person would ask about them: how many images, how
-// sure, and what they really are where that is known.
+// Public. The classes a model sorts images into, as a person would ask about them: how many images,
+// how sure, and what they really are where that is known.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// predictions.csv: what a model says about images, a row each.
+// Public. predictions.csv: what a model says about images, a row each.
 //
 //   path,class,is_new,confidence,typicality,outlier_score,is_outlier
 //

@@ -1,5 +1,5 @@
-// result.json: what a run found, as values. Repeated runs have one result.json of their own, with
-// mean and deviation beside the results of all.
+// Public. result.json: what a run found, as values. Repeated runs have one result.json of their
+// own, with mean and deviation beside the results of all.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace protogcd {
 
-Vit trained_vit(const Backbone& backbone, const Model& model) {
+Vit trained_vit(const Backbone& backbone, const TrainedModel& model) {
   const at::NoGradGuard no_grad;
   // `converted` may share tensors with the backbone: only the trained blocks are copied.
   Vit vit = backbone.vit.converted(at::kFloat, at::kCPU);
@@ -48,9 +48,9 @@ at::Tensor attention_maps(const Vit& vit, const at::Tensor& images) {
   return maps_from(vit, vit.embed(images), 0, images.size(2) / patch, images.size(3) / patch);
 }
 
-void for_each_attention(const Backbone& backbone, const Model& model, const SourceTable& sources,
-                        std::span<const std::uint32_t> list, std::size_t threads,
-                        SkippedFiles& skipped,
+void for_each_attention(const Backbone& backbone, const TrainedModel& model,
+                        const SourceTable& sources, std::span<const std::uint32_t> list,
+                        std::size_t threads, SkippedFiles& skipped,
                         const std::function<void(const AttentionExample&)>& use) {
   const at::NoGradGuard no_grad;
   const Vit before = backbone.vit.converted(at::kFloat, at::kCPU),

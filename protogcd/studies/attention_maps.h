@@ -17,7 +17,7 @@
 namespace protogcd {
 
 /// The whole network of a model, plain: its backbone with the trained blocks in place.
-Vit trained_vit(const Backbone& backbone, const Model& model);
+Vit trained_vit(const Backbone& backbone, const TrainedModel& model);
 
 /// Shares of attention over the patches of images [B, 3, S, S]: [B, heads, S/P, S/P]; what CLS
 /// gives to itself and to registers is left out.
@@ -32,9 +32,9 @@ struct AttentionExample {
 
 /// Of the images in the list that can be read, in its order; on the CPU, as they are few. The
 /// others are noted in `skipped`.
-void for_each_attention(const Backbone& backbone, const Model& model, const SourceTable& sources,
-                        std::span<const std::uint32_t> list, std::size_t threads,
-                        SkippedFiles& skipped,
+void for_each_attention(const Backbone& backbone, const TrainedModel& model,
+                        const SourceTable& sources, std::span<const std::uint32_t> list,
+                        std::size_t threads, SkippedFiles& skipped,
                         const std::function<void(const AttentionExample&)>& use);
 
 /// The view with attention in red, deeper where there is more, scaled to the map's largest value.

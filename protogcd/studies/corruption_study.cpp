@@ -24,7 +24,7 @@ std::string csv_row(const std::string& corruption, int severity, const Accuracy&
                      100 * accuracy.old_classes, 100 * accuracy.new_classes);
 }
 
-Evaluation evaluate_images(const Model& model, const SourceTable& sources,
+Evaluation evaluate_images(const TrainedModel& model, const SourceTable& sources,
                            std::span<const std::uint32_t> list,
                            std::span<const std::int32_t> truths, const LoaderOptions& loader,
                            const Context& context) {
@@ -116,8 +116,8 @@ std::string CorruptionStudy::to_markdown() const {
   return text;
 }
 
-CorruptionStudy study_corruptions(const Model& model, Evaluation clean, const SourceTable& sources,
-                                  std::span<const std::uint32_t> list,
+CorruptionStudy study_corruptions(const TrainedModel& model, Evaluation clean,
+                                  const SourceTable& sources, std::span<const std::uint32_t> list,
                                   std::span<const std::int32_t> truths,
                                   const CorruptionStudyOptions& options, const Context& context) {
   LoaderOptions loader = model.center_loader(context.threads);
@@ -138,7 +138,7 @@ CorruptionStudy study_corruptions(const Model& model, Evaluation clean, const So
 }
 
 CorruptionStudy study_corrupted_files(
-    const Model& model, Evaluation clean,
+    const TrainedModel& model, Evaluation clean,
     const std::function<ImageSet(const Corruption&, int severity)>& open,
     std::span<const std::int32_t> numbers, const CorruptionStudyOptions& options,
     const Context& context) {

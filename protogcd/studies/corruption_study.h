@@ -44,15 +44,15 @@ struct CorruptionStudyOptions {
 /// Corrupts the images as they are read; what is drawn depends on the context's seed. Every
 /// corrupted set has a matching of clusters and classes of its own. `truths` as the model numbers
 /// classes.
-CorruptionStudy study_corruptions(const Model& model, Evaluation clean, const SourceTable& sources,
-                                  std::span<const std::uint32_t> list,
+CorruptionStudy study_corruptions(const TrainedModel& model, Evaluation clean,
+                                  const SourceTable& sources, std::span<const std::uint32_t> list,
                                   std::span<const std::int32_t> truths,
                                   const CorruptionStudyOptions& options, const Context& context);
 
 /// The same on a published set of files: `open` gives the images of a corruption and severity,
 /// whose class ids become truths through `numbers`.
 CorruptionStudy study_corrupted_files(
-    const Model& model, Evaluation clean,
+    const TrainedModel& model, Evaluation clean,
     const std::function<ImageSet(const Corruption&, int severity)>& open,
     std::span<const std::int32_t> numbers, const CorruptionStudyOptions& options,
     const Context& context);

@@ -17,10 +17,9 @@ namespace {
 
 // Lowest first. `cli` has two layers: the framework (core only) and the verbs, which may use
 // everything.
-const std::vector<std::string> kAreas = {"core",    "image",    "data",    "analysis",  "run",
-                                         "nn",      "cluster",  "engine",  "pretrain",  "model",
-                                         "methods", "training", "studies", "discovery", "report",
-                                         "sweep",   "cli"};
+const std::vector<std::string> kAreas = {
+    "core",  "image",   "data",     "analysis", "run",       "nn",  "cluster", "engine", "pretrain",
+    "model", "methods", "training", "studies",  "discovery", "api", "report",  "sweep",  "cli"};
 const std::set<std::string> kTorchFree = {"core", "image",  "data", "analysis",
                                           "run",  "report", "sweep"};
 
@@ -238,6 +237,37 @@ TEST(Architecture, PublicHeadersDoNotBringFmtOrJson) {
                  include.target.starts_with("spdlog/"))
         << include.file << ":" << include.line << " includes " << include.target;
   }
+}
+
+// Whoever uses the installed library must not come to depend on what is behind its public headers.
+TEST(Architecture, InstalledHeadersAreThePublicOnesAndWhatTheyInclude) {
+  const std::filesystem::path root = testing::source_folder();
+  std::set<std::string> reached, todo;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "protogcd/api")) {
+    const std::string name = "api/" + entry.path().filename().string();
+    if (name.ends_with(".h") && name != "api/request_options.h") todo.insert(name);
+  }
+  const auto includes = includes_of_the_project();
+  while (!todo.empty()) {
+    const std::string header = todo.extract(todo.begin()).value();
+    if (!reached.insert(header).second) continue;
+    EXPECT_TRUE(read_text_file(root / "protogcd" / header).starts_with("// Public")) << header;
+    for (const Include& include : includes) {
+      if (include.file != header) continue;
+      EXPECT_FALSE(include.target.starts_with("ATen/") || include.target.starts_with("torch/"))
+          << header << " includes " << include.target;
+      if (include.target.starts_with("protogcd/")) todo.insert(include.target.substr(9));
+    }
+  }
+  std::set<std::string> installed;
+  std::istringstream list(read_text_file(root / "cmake/ProtogcdInstall.cmake"));
+  const std::regex header(R"(^  ([a-z]+/[a-z_]+\.h)\)?$)");
+  std::string line;
+  while (std::getline(list, line)) {
+    std::smatch match;
+    if (std::regex_match(line, match, header)) installed.insert(match[1]);
+  }
+  EXPECT_EQ(installed, reached);
 }
 
 // A second method must not have to edit what the first one is named in.

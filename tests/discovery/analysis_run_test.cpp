@@ -222,7 +222,7 @@ TEST_F(AnalysisRun, CifarCFilesAndRecordsAreRead) {
 
 TEST_F(AnalysisRun, FeaturesThatAreNotNumbersAreAnErrorEverywhere) {
   const Context context{.device = "cpu"};
-  Model model = load_model(work->folder / "run", {}, context);
+  TrainedModel model = load_model(work->folder / "run", {}, context);
   model.set_prototypes({.centres = at::full({16, 64}, std::nan(""))});
   model.save(work->folder / "broken");
   const auto predicted = run_protogcd({"predict", "--model", work->folder / "broken", "--images",
@@ -241,7 +241,7 @@ TEST_F(AnalysisRun, PredictionsAreValuesAndLeaveTheProcessAsItWas) {
   const ImageSet set = open_image_set((work->folder / "demo/outliers").string());
   const auto host = std::make_shared<RecordedHost>();
   {
-    const Model model = load_model(work->folder / "run", {}, context);
+    const TrainedModel model = load_model(work->folder / "run", {}, context);
     SkippedFiles skipped(BadImagePolicy::parse("fail", "0"), set.sources.size());
     const PredictSummary summary =
         predict_images(model, set.sources, skipped, context, [&](const PredictedBatch& batch) {
@@ -281,7 +281,7 @@ TEST_F(AnalysisRun, AttentionShowsEveryHeadBeforeAndAfter) {
 
 TEST_F(AnalysisRun, AttentionIsThatOfTheTrainedModel) {
   const Context context{.device = "cpu", .dtype = "float32"};
-  const Model model = load_model(work->folder / "run", {}, context);
+  const TrainedModel model = load_model(work->folder / "run", {}, context);
   const Backbone backbone = backbone_of(model.info(), {});
   const Vit after = trained_vit(backbone, model);
   const at::Tensor images = at::randn({2, 3, 32, 32});
@@ -314,7 +314,7 @@ TEST_F(AnalysisRun, ARunLeavesAttentionOfChosenImagesForItsReport) {
   EXPECT_FALSE(std::ranges::equal(file.at("before").bytes, file.at("after").bytes));
   // The first example's map is that of the trained network on its file.
   const Context context{.device = "cpu", .dtype = "float32"};
-  const Model model = load_model(work->folder / "shown", {}, context);
+  const TrainedModel model = load_model(work->folder / "shown", {}, context);
   const Backbone backbone = backbone_of(model.info(), {});
   std::int64_t row = 0;
   std::memcpy(&row, rows.bytes.data(), sizeof row);

@@ -169,7 +169,7 @@ TEST_F(OutlierRun, AModelWithoutThresholdLeavesTheColumnEmpty) {
 
 TEST_F(OutlierRun, AModelWhoseCosinesAreNotNumbersIsAnError) {
   const Context context{.device = "cpu"};
-  Model model = load_model(work->folder / "run", {}, context);
+  TrainedModel model = load_model(work->folder / "run", {}, context);
   model.set_prototypes({.centres = at::full({16, 64}, std::nan(""))});
   model.save(work->folder / "broken");
   const auto result = run_protogcd({"ood", "--model", work->folder / "broken", "--id",

@@ -321,7 +321,7 @@ TEST(Toy, EndsInItsClusteringAndPredictsTheNearestCentre) {
   library.run(library.options("run"));
   const std::string& name = "run";
   EXPECT_THAT(library.tiny.read(name + "/run.json"), ::testing::HasSubstr("\"toy\""));
-  const Model model = load_model(library.tiny.folder / name, {}, {.device = "cpu"});
+  const TrainedModel model = load_model(library.tiny.folder / name, {}, {.device = "cpu"});
   ASSERT_TRUE(model.prototypes().bias.defined());
   at::manual_seed(1);
   const at::Tensor features = at::randn({50, 64});

@@ -1,0 +1,44 @@
+#include "protogcd/api/discover.h"
+
+#include <fmt/format.h>
+
+#include "protogcd/api/request_options.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/methods/registry.h"
+
+namespace protogcd {
+
+DiscoverOptions options_of(const DiscoverRequest& request, const Context& context) {
+  DiscoverOptions options;
+  if (!request.method.empty()) options.train.method = find_method(request.method);
+  OptionTable table;
+  declare_discover_options(table, options);
+  for (const auto& [key, value] : request.settings) {
+    Option* option = table.find(key);
+    if (option == nullptr) {
+      throw UsageError(fmt::format("settings: there is no option '{}'{}", key,
+                                   did_you_mean(key, table.file_keys())));
+    }
+    if (const auto problem = option->assign(std::vector<std::string>{value}, OptionSource::kFlag))
+      throw UsageError(fmt::format("{}: {}", option_name(key), *problem));
+  }
+  options.data.labelled = request.labelled;
+  options.data.unlabelled = request.unlabelled;
+  options.data.manifest = request.manifest;
+  options.train.out = request.out;
+  options.train.overwrite = request.overwrite;
+  options.train.resume = request.resume;
+  options.backbone.backbone = request.backbone;
+  options.train.k = request.k;
+  options.train.loop.schedule.epochs = request.epochs;
+  resolve(options, context.log);
+  return options;
+}
+
+RunResult discover(const DiscoverRequest& request, const Context& context) {
+  if (request.out.empty()) throw UsageError(option_name("out") + " is needed: the run's folder");
+  return discover(options_of(request, context), context).result;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,95 @@
+#include "protogcd/api/model.h"
+
+#include <ATen/ATen.h>
+
+#include "protogcd/data/skipped.h"
+#include "protogcd/data/source_table.h"
+#include "protogcd/data/user_data.h"
+#include "protogcd/model/model.h"
+#include "protogcd/model/model_outputs.h"
+#include "protogcd/model/prediction.h"
+#include "protogcd/nn/device.h"
+
+namespace protogcd {
+namespace {
+
+SourceTable table_of(const std::vector<std::filesystem::path>& images) {
+  SourceTable sources;
+  for (const auto& image : images) sources.add_path(image);
+  return sources;
+}
+
+/// A library says which images could not be read; how many are too many is for its host to say.
+SkippedFiles patient(const SourceTable& sources) {
+  return {BadImagePolicy::parse("skip", "100%"), sources.size()};
+}
+
+std::vector<UnreadImage> unread_of(const SkippedFiles& skipped, const SourceTable& sources) {
+  std::vector<UnreadImage> unread;
+  for (const SkippedFile& file : skipped.files())
+    unread.push_back({sources.path(file.source), file.reason});
+  return unread;
+}
+
+PredictedImages predicted(const TrainedModel& model, const SourceTable& sources,
+                          const Context& context) {
+  const ComputeThreads threads(context.threads);
+  SkippedFiles skipped = patient(sources);
+  PredictedImages result;
+  predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
+    for (std::size_t i = 0; i < batch.sources.size(); ++i) {
+      result.images.push_back(
+          batch.predictions.row(sources.path(batch.sources[i]), i, model.info()));
+    }
+  });
+  result.unread = unread_of(skipped, sources);
+  return result;
+}
+
+}  // namespace
+
+Model::Model(std::unique_ptr<const TrainedModel> model, const Context& context)
+    : model_(std::move(model)), context_(context) {}
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+
+Model Model::load(const std::filesystem::path& run, const Context& context,
+                  const std::filesystem::path& backbone) {
+  return {std::make_unique<const TrainedModel>(load_model(run, backbone, context)), context};
+}
+
+const std::vector<std::string>& Model::classes() const {
+  return model_->info().classes;
+}
+
+std::int64_t Model::old_classes() const {
+  return model_->info().old_classes;
+}
+
+PredictedImages Model::predict(const std::vector<std::filesystem::path>& images) const {
+  return predicted(*model_, table_of(images), context_);
+}
+
+PredictedImages Model::predict_folder(const std::filesystem::path& folder) const {
+  return predicted(*model_, load_images(folder).sources, context_);
+}
+
+EmbeddedImages Model::embed(const std::vector<std::filesystem::path>& images) const {
+  const ComputeThreads threads(context_.threads);
+  const SourceTable sources = table_of(images);
+  SkippedFiles skipped = patient(sources);
+  EmbeddedImages result{.width = model_->info().width};
+  for_each_feature(*model_, sources, skipped, context_,
+                   [&](std::span<const std::uint32_t> read, const at::Tensor& features) {
+                     for (const std::uint32_t source : read)
+                       result.paths.push_back(sources.path(source));
+                     const at::Tensor rows = features.to(at::kCPU, at::kFloat).contiguous();
+                     const auto* first = rows.const_data_ptr<float>();
+                     result.values.insert(result.values.end(), first, first + rows.numel());
+                   });
+  result.unread = unread_of(skipped, sources);
+  return result;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,12 @@
+// What a request comes to, in the library's own options. Not public.
+#pragma once
+
+#include "protogcd/api/discover.h"
+#include "protogcd/discovery/discover.h"
+
+namespace protogcd {
+
+/// Resolved. UsageError names an option that is not known or not allowed.
+DiscoverOptions options_of(const DiscoverRequest& request, const Context& context);
+
+}  // namespace protogcd
