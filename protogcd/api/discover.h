@@ -17,6 +17,7 @@
 #include <string>
 
 #include "protogcd/core/context.h"
+#include "protogcd/core/error.h"
 #include "protogcd/run/run_result.h"
 
 namespace protogcd {

@@ -79,7 +79,8 @@ EmbeddedImages Model::embed(const std::vector<std::filesystem::path>& images) co
   const ComputeThreads threads(context_.threads);
   const SourceTable sources = table_of(images);
   SkippedFiles skipped = patient(sources);
-  EmbeddedImages result{.width = model_->info().width};
+  EmbeddedImages result;
+  result.width = model_->info().width;
   for_each_feature(*model_, sources, skipped, context_,
                    [&](std::span<const std::uint32_t> read, const at::Tensor& features) {
                      for (const std::uint32_t source : read)

@@ -13,6 +13,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/discovery/report_files.h"
+#include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/model/outlier_calibration.h"
 #include "protogcd/nn/device.h"

@@ -11,10 +11,11 @@ namespace protogcd {
 
 // One line a method: the function that its source file defines, and what it is in a few words. The
 // first is the default.
-#define PROTOGCD_METHODS(METHOD)                                            \
-  METHOD(protogcd_options,                                                  \
-         "joint prototypes, pseudo-labels soft and hard (Ma et al., TPAMI " \
-         "2025)")
+// clang-format off
+#define PROTOGCD_METHODS(METHOD) \
+  METHOD(protogcd_options, "joint prototypes, soft and hard pseudo-labels (Ma et al., TPAMI 2025)") \
+  /* the next one */
+// clang-format on
 
 #define PROTOGCD_DECLARE(options, summary) std::unique_ptr<MethodOptions> options();
 PROTOGCD_METHODS(PROTOGCD_DECLARE)

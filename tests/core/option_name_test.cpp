@@ -27,7 +27,9 @@ TEST(OptionName, OtherTextStaysAsItIs) {
                                  "\x1F\x1E", "\x1E\x1F", "\x1E/a file\x1F", "\x1E\x1E k\x1F"}) {
     EXPECT_EQ(spelled(text, python), text);
   }
-  EXPECT_EQ(spelled("\x1E" + option_name("k"), python), "\x1Ek=");
+  std::string twice(1, '\x1E');
+  twice += option_name("k");
+  EXPECT_EQ(spelled(twice, python), "\x1Ek=");
 }
 
 TEST(Error, NamesOptionsByKeyUnlessTheHostSpellsThem) {

@@ -110,7 +110,7 @@ TEST(ImageStream, SeveralViewsOfCachedImagesAreThoseOfTheirKeys) {
   const ImagesOnDisk set(10);
   const ViewSize view = ViewSize::for_crop(kSide);
   ImageCache cache(10, 5000);  // some of them
-  Logger quiet(LogLevel::kSilent);
+  const Logger quiet;
   SkippedFiles skipped(BadImagePolicy::parse("skip", "0"), 10);
   read_all_images(set.sources, set.list, view.short_side, {}, cache, skipped,
                   {.threads = 3, .log = quiet});

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/npy.h"
 #include "protogcd/core/safetensors.h"
@@ -254,6 +255,7 @@ TEST_F(AnalysisRun, PredictionsAreValuesAndLeaveTheProcessAsItWas) {
     EXPECT_EQ(summary.images, set.sources.size());
     Context stopped = context;
     stopped.progress_sink = host;
+    stopped.stop = StopToken();  // copies share theirs
     stopped.stop.request_stop();
     EXPECT_THROW(predict_images(model, set.sources, skipped, stopped, [](const auto&) {}),
                  InterruptedError);

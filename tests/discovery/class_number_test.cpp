@@ -9,6 +9,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/discovery/class_number_baselines.h"
+#include "protogcd/nn/head.h"
 
 namespace protogcd {
 namespace {

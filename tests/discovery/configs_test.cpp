@@ -21,6 +21,17 @@ TEST(Configs, TrainTakesTheFileOfEveryBenchmark) {
   }
 }
 
+// Each says its method, whose options it may set.
+TEST(Configs, TrainTakesThoseOfOtherMethods) {
+  const auto folder = std::filesystem::path(testing::source_folder()) / "configs/methods";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no other method has a file";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto result = testing::run_protogcd({"train", "--config", entry.path().string()});
+    EXPECT_EQ(result.exit_code, 2) << entry.path();
+    EXPECT_THAT(result.errors, HasSubstr("--out")) << entry.path();
+  }
+}
+
 TEST(Configs, OodTakesThePapersSets) {
   const auto config = [](const std::string& name) {
     return testing::source_folder() + "/configs/ood-" + name + ".toml";

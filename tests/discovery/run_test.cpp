@@ -347,7 +347,7 @@ TEST(Run, SeveralRunsGoOnWhereTheyWere) {
   const auto other =
       run_protogcd({"train", "--out", work.folder / "whole", "--resume", "--json", "--lr", "0.3"});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.errors, HasSubstr("another schedule"));
+  EXPECT_THAT(other.errors, HasSubstr("another lr"));
 }
 
 TEST(Run, TensorBoardShowsWhatTheMetricsSay) {

@@ -84,7 +84,7 @@ TEST(BufferPool, LibtorchHasItsAllocatorBackAfterTheLastPool) {
   }
   EXPECT_NE(c10::GetCPUAllocator(), before) << "one of its buffers is in use";
   EXPECT_EQ(survivor.sum().item<float>(), 10000);
-  survivor = {};
+  survivor.reset();
   EXPECT_EQ(c10::GetCPUAllocator(), before);
   const BufferPool again;
   EXPECT_NE(c10::GetCPUAllocator(), before);

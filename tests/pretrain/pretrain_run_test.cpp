@@ -214,7 +214,7 @@ TEST_F(Pretrain, NothingIsLostUnasked) {
   PretrainOptions options = tiny("b.safetensors", 2);
   run(options);
   const auto bytes = read_text_file(at("b.safetensors"));
-  expect_error(options, 2, "--overwrite");
+  expect_error(options, 2, "add overwrite");
   fs::rename(at("b.safetensors"), at("kept.safetensors"));
   expect_error(options, 2, "metrics.jsonl");
   fs::rename(at("kept.safetensors"), at("b.safetensors"));
@@ -250,7 +250,7 @@ TEST_F(Pretrain, SaysWhatIsWrongWithItsImages) {
 TEST_F(Pretrain, SaysWhatIsWrongWithItsOptions) {
   PretrainOptions options = tiny("b.safetensors", 20);
   options.size = 25;
-  expect_error(options, 2, "--size: 25 is no multiple of the patch size 6");
+  expect_error(options, 2, "size: 25 is no multiple of the patch size 6");
   options = tiny("b.safetensors", 20);
   options.heads = 5;
   expect_error(options, 2, "32 channels cannot be divided among 5 heads");

@@ -13,6 +13,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/methods/registry.h"
 #include "tests/discovery/run_helpers.h"
 
 namespace protogcd {
@@ -222,6 +223,29 @@ TEST(OldClasses, AreRecordedSoThatEvaluateSeesTheSameSplit) {
   const auto other =
       run_protogcd({"train", "--out", tiny.folder / "run", "--resume", "--old-classes", "5"});
   EXPECT_NE(other.exit_code, 0) << "a run does not go on with another split";
+}
+
+// Each cell has the options of its own method; another's are named with their owner.
+TEST(SweepVerb, MethodsCanBeAnAxis) {
+  const testing::TemporaryFolder folder;
+  std::string points;
+  for (const std::string& name : method_names())
+    points += fmt::format("[[axis.point]]\nlabel = \"{0}\"\nmethod = \"{0}\"\n", name);
+  const auto plan = [&](const std::string& options) {
+    write_file_atomically(folder / "sweep.toml",
+                          "[options]\nlabelled = \"a\"\nunlabelled = \"b\"\nk = 3\n" + options +
+                              "[[axis]]\nname = \"method\"\n" + points +
+                              "[[column]]\nname = \"All\"\npointer = \"/all\"\n");
+    return run_protogcd({"sweep", folder / "sweep.toml", "--out", folder / "out", "--dry-run"});
+  };
+  const auto planned = plan("");
+  EXPECT_EQ(planned.exit_code, 0) << planned.errors;
+  for (const std::string& name : method_names())
+    EXPECT_THAT(planned.output, HasSubstr("--method " + name));
+  if (method_names().size() == 1) return;
+  const auto foreign = plan("lambda_sep = 0.2\n");
+  EXPECT_EQ(foreign.exit_code, 3);
+  EXPECT_THAT(foreign.errors, AllOf(HasSubstr("lambda-sep"), HasSubstr("protogcd")));
 }
 
 }  // namespace

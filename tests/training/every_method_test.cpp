@@ -1,5 +1,6 @@
 // What holds for every method of the registry, and for a toy that uses all that the seam offers.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "protogcd/discovery/discover.h"
 #include "protogcd/engine/captured_work.h"
 #include "protogcd/methods/registry.h"
+#include "protogcd/model/model.h"
 #include "protogcd/nn/random_state.h"
 #include "protogcd/training/train_step.h"
 #include "tests/discovery/run_helpers.h"
@@ -55,7 +57,8 @@ struct Trained {
 
 /// Two short epochs on the same tokens; of several processes each takes its share of the images.
 Trained trained(const MethodChoice& choice, const StepSetting& setting, Communicator& team) {
-  const Vit vit(kTiny, random_vit_state(kTiny), setting.type);
+  static const StateDict weights = random_vit_state(kTiny);  // once: it asks everybody's generator
+  const Vit vit(kTiny, weights, setting.type);
   const auto blocks = make_trained_blocks(vit, 1, setting.type, setting.device);
   std::vector<std::string> names(static_cast<std::size_t>(setting.classes));
   const auto method = choice->make({.width = kTiny.width,
@@ -70,10 +73,12 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
   TrainStep step(*blocks, *method, {}, team);
   const Trunk trunk(vit, setting.type, at::kCPU);
   std::vector<StepBatch> batches;
-  at::manual_seed(3);
+  // Of its own: processes of a team are threads here, and the usual generator is everybody's.
+  auto random = at::make_generator<at::CPUGeneratorImpl>(3);
   for (const BatchStream& stream : method->streams()) {
     const std::int64_t images = stream.images > 0 ? stream.images : kImages;
-    const TrunkTokens all = trunk.run(at::randn({2 * images, 3, 32, 32}).to(setting.type));
+    const TrunkTokens all =
+        trunk.run(at::randn({2 * images, 3, 32, 32}, random, at::kDouble).to(setting.type));
     const std::int64_t own = images / team.size(), first = team.rank() * own;
     const auto rows = [&](const at::Tensor& tokens) {
       return at::cat({tokens.narrow(0, first, own), tokens.narrow(0, images + first, own)})

@@ -22,10 +22,13 @@ class Toy : public Method {
         scale_(at::ones({input.width}, at::device(input.device).dtype(input.type))),
         mean_(at::zeros({input.width}, at::device(input.device).dtype(input.type))),
         seen_(at::zeros_like(mean_)),
+        first_(at::zeros({}, at::kDouble)),
         strength_(input.type, input.device) {}
 
   std::map<std::string, at::Tensor> parameters() const override { return {{"scale", scale_}}; }
-  std::map<std::string, at::Tensor> state() const override { return {{"mean", mean_}}; }
+  std::map<std::string, at::Tensor> state() const override {
+    return {{"mean", mean_}, {"first", first_}};
+  }
   std::vector<BatchStream> streams() const override {
     BatchStream second{.images = 4};
     for (std::int64_t i = input_.labelled; i < input_.labelled + input_.unlabelled; ++i)
@@ -42,11 +45,13 @@ class Toy : public Method {
   std::vector<double> begin_epoch(const EpochInput& epoch) override {
     const auto strength = static_cast<double>(epoch.epoch + 1);
     strength_.set(strength);
-    double first = 0;
-    epoch.sets.for_each(SampleSet::kLabelled, [&](const at::Tensor& features) {
-      if (first == 0) first = features[0][0].item<double>();
-    });
-    return {strength, first};
+    if (!epoch.is_resumed) {  // what is seen as an epoch begins is gone when it goes on
+      first_.zero_();
+      epoch.sets.for_each(SampleSet::kLabelled, [&](const at::Tensor& features) {
+        if (first_.item<double>() == 0) first_.copy_(features[0][0]);
+      });
+    }
+    return {strength, first_.item<double>()};
   }
 
   StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
@@ -95,6 +100,7 @@ class Toy : public Method {
   const ToyOptions options_;
   const MethodInput input_;
   at::Tensor scale_, mean_, seen_;
+  at::Tensor first_;  ///< the first feature as the epoch began
   EpochScalar strength_;
 };
 
