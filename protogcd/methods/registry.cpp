@@ -14,6 +14,7 @@ namespace protogcd {
 // clang-format off
 #define PROTOGCD_METHODS(METHOD) \
   METHOD(protogcd_options, "joint prototypes, soft and hard pseudo-labels (Ma et al., TPAMI 2025)") \
+  METHOD(simgcd_options, "a classifier that teaches itself, entropy of its mean (Wen et al., ICCV 2023)") \
   /* the next one */
 // clang-format on
 
