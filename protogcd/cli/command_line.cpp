@@ -223,6 +223,10 @@ DeclaredVerb::DeclaredVerb(const Verb& definition, const std::vector<std::string
     : verb(definition) {
   action = verb.variants.empty() ? verb.declare(table)
                                  : verb.declare_variant(table, chosen_variant(verb, arguments));
+  if (!verb.variants.empty()) {
+    const std::string asked = value_of("--" + kebab_case(verb.variant_key), arguments);
+    if (!asked.empty()) asked_group = fmt::format("{} {}", verb.variant_group, asked);
+  }
   declare_common_options(table, common);
 }
 
@@ -279,13 +283,15 @@ namespace {
 constexpr std::size_t kOneScreen = 36;
 
 /// Puts the options into their groups; without `all`, those that few people need are not shown.
-void arrange_help(CLI::App& app, const Verb& verb,
+void arrange_help(CLI::App& app, const DeclaredVerb& declared,
                   const std::vector<std::pair<Option*, CLI::Option*>>& options, bool all) {
+  const Verb& verb = declared.verb;
   std::string footer = "Example:\n  " + verb.example;
   const bool shortened = !all && options.size() > kOneScreen;
   std::size_t hidden = 0;
   for (const auto& [option, parsed] : options) {
-    const bool shown = !shortened || option->is_usual();
+    const bool shown = !shortened || option->is_usual() ||
+                       (!declared.asked_group.empty() && option->group() == declared.asked_group);
     hidden += shown ? 0 : 1;
     parsed->group(!shown ? "" : option->group().empty() ? "Options" : option->group());
   }
@@ -327,7 +333,7 @@ void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& giv
   for (auto& option : declared.table.options()) {
     parsed.emplace_back(&option, add_to_parser(app, option, has_positional));
   }
-  arrange_help(app, verb, parsed, help_all);
+  arrange_help(app, declared, parsed, help_all);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {

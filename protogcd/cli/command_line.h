@@ -23,6 +23,7 @@ struct DeclaredVerb {
   CommonOptions common;
   OptionTable table;
   Action action;
+  std::string asked_group;  ///< of the variant that a flag names: its help is shown whole
 };
 
 /// A verb declared once for each of its variants: what completion offers, and sweeps may set.

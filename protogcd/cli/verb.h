@@ -50,6 +50,7 @@ struct Verb {
   /// have (the first is the default), and the declaration for one of them.
   std::string variant_key = {};
   std::vector<std::string> variants = {};
+  std::string variant_group = {};  ///< the help's group of a variant's options is this and its name
   std::function<Action(OptionTable&, const std::string& variant)> declare_variant = {};
 };
 

@@ -23,6 +23,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
+#include "protogcd/discovery/train_options.h"
 #include "protogcd/engine/bank_views.h"
 #include "protogcd/engine/captured_work.h"
 #include "protogcd/engine/placement.h"
@@ -442,6 +443,7 @@ Verb bench_train_verb() {
       .example = "protogcd bench train --python python3 --csv train.csv",
       .variant_key = kMethodKey,
       .variants = method_names(),
+      .variant_group = kMethodGroup,
       .declare_variant = [](OptionTable& table, const std::string& method) -> Action {
         auto options = std::make_shared<Options>();
         declare_method(table, options->method, method);

@@ -137,6 +137,7 @@ Verb train_verb() {
               "dino-vitb16 --out runs/cub",
           .variant_key = kMethodKey,
           .variants = method_names(),
+          .variant_group = kMethodGroup,
           .declare_variant = [](OptionTable& table, const std::string& method) {
             return declare_with(DiscoverOptions::as_published(), table, method);
           }};
@@ -150,6 +151,7 @@ Verb discover_verb() {
               "--out run",
           .variant_key = kMethodKey,
           .variants = method_names(),
+          .variant_group = kMethodGroup,
           .declare_variant = [](OptionTable& table, const std::string& method) {
             return declare_with({}, table, method);
           }};

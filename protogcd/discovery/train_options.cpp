@@ -103,7 +103,7 @@ void declare_estimate_options(OptionTable& table, ClassNumberOptions& options) {
 
 void declare_model_options(OptionTable& table, TrainOptions& options) {
   declare_training(table, options);
-  table.begin_group(fmt::format("Method {}", options.method->name()));
+  table.begin_group(fmt::format("{} {}", kMethodGroup, options.method->name()));
   options.method->declare(table);
   declare_views(table, options.material);
   table

@@ -46,6 +46,9 @@ void declare_model_options(OptionTable& table, TrainOptions& options);
 /// All of them. An option that is not incidental is part of the run's identity.
 void declare_train_options(OptionTable& table, TrainOptions& options);
 
+/// The help's group of a method's options is this and its name.
+inline constexpr const char* kMethodGroup = "Method";
+
 /// What defaults depend on beside other options.
 struct TrainFacts {
   bool has_builtin_backbone = false;

@@ -44,7 +44,7 @@ TEST(MethodFlags, HelpShowsTheMethodsOwnOptions) {
     OptionTable table;
     const auto options = method.options();
     options->declare(table);
-    const auto help = run_protogcd({"train", "--method", method.name, "--help-all"});
+    const auto help = run_protogcd({"train", "--method", method.name, "--help"});
     EXPECT_EQ(help.exit_code, 0) << help.errors;
     for (const Option& option : table.options())
       EXPECT_THAT(help.output, HasSubstr(option.flag())) << method.name;
