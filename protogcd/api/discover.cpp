@@ -4,6 +4,7 @@
 
 #include "protogcd/api/request_options.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/machine_options.h"
 #include "protogcd/core/text.h"
 #include "protogcd/methods/registry.h"
 
@@ -12,9 +13,20 @@ namespace protogcd {
 DiscoverOptions options_of(const DiscoverRequest& request, const Context& context) {
   DiscoverOptions options;
   if (!request.method.empty()) options.train.method = find_method(request.method);
+  MachineOptions machine;
   OptionTable table;
   declare_discover_options(table, options);
+  declare_machine_options(table, machine);
   for (const auto& [key, value] : request.settings) {
+    for (const char* field : {"labelled", "unlabelled", "manifest", "out", "overwrite", "resume",
+                              "backbone", "k", "method", "epochs"}) {
+      if (key == field)
+        throw UsageError(fmt::format("settings: '{}' is a field of the request", key));
+    }
+    for (const char* field : {"device", "dtype", "threads", "seed"}) {
+      if (key == field) throw UsageError(fmt::format("settings: '{}' is the context's", key));
+    }
+    if (key == "runs") throw UsageError("settings: a request is one run; ask for each");
     Option* option = table.find(key);
     if (option == nullptr) {
       throw UsageError(fmt::format("settings: there is no option '{}'{}", key,
@@ -23,6 +35,8 @@ DiscoverOptions options_of(const DiscoverRequest& request, const Context& contex
     if (const auto problem = option->assign(std::vector<std::string>{value}, OptionSource::kFlag))
       throw UsageError(fmt::format("{}: {}", option_name(key), *problem));
   }
+  options.bad_images = machine.bad_images;
+  options.max_bad = machine.max_bad;
   options.data.labelled = request.labelled;
   options.data.unlabelled = request.unlabelled;
   options.data.manifest = request.manifest;

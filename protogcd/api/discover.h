@@ -33,7 +33,8 @@ struct DiscoverRequest {
   std::optional<std::int64_t> k = {};  ///< all classes, old and new; nothing: estimated
   std::string method;                  ///< empty: the default
   std::int64_t epochs = 200;
-  /// Any other option of `protogcd discover`, by its key in a configuration file: {"lr", "0.05"}.
+  /// Any other option of one run of `protogcd discover`, by its key in a configuration file:
+  /// {"lr", "0.05"}.
   std::map<std::string, std::string> settings = {};
 };
 

@@ -13,9 +13,17 @@
 namespace protogcd {
 namespace {
 
-SourceTable table_of(const std::vector<std::filesystem::path>& images) {
+/// Paths that can name no file go to `unread`.
+SourceTable table_of(const std::vector<std::filesystem::path>& images,
+                     std::vector<UnreadImage>& unread) {
   SourceTable sources;
-  for (const auto& image : images) sources.add_path(image);
+  for (const auto& image : images) {
+    if (image.has_filename()) {
+      sources.add_path(image);
+    } else {
+      unread.push_back({image.string(), "not the name of a file"});
+    }
+  }
   return sources;
 }
 
@@ -24,26 +32,23 @@ SkippedFiles patient(const SourceTable& sources) {
   return {BadImagePolicy::parse("skip", "100%"), sources.size()};
 }
 
-std::vector<UnreadImage> unread_of(const SkippedFiles& skipped, const SourceTable& sources) {
-  std::vector<UnreadImage> unread;
+void add_unread(std::vector<UnreadImage>& unread, const SkippedFiles& skipped,
+                const SourceTable& sources) {
   for (const SkippedFile& file : skipped.files())
     unread.push_back({sources.path(file.source), file.reason});
-  return unread;
 }
 
-PredictedImages predicted(const TrainedModel& model, const SourceTable& sources,
-                          const Context& context) {
+void predict_into(PredictedImages& result, const TrainedModel& model, const SourceTable& sources,
+                  const Context& context) {
   const ComputeThreads threads(context.threads);
   SkippedFiles skipped = patient(sources);
-  PredictedImages result;
   predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
     for (std::size_t i = 0; i < batch.sources.size(); ++i) {
       result.images.push_back(
           batch.predictions.row(sources.path(batch.sources[i]), i, model.info()));
     }
   });
-  result.unread = unread_of(skipped, sources);
-  return result;
+  add_unread(result.unread, skipped, sources);
 }
 
 }  // namespace
@@ -68,18 +73,22 @@ std::int64_t Model::old_classes() const {
 }
 
 PredictedImages Model::predict(const std::vector<std::filesystem::path>& images) const {
-  return predicted(*model_, table_of(images), context_);
+  PredictedImages result;
+  predict_into(result, *model_, table_of(images, result.unread), context_);
+  return result;
 }
 
 PredictedImages Model::predict_folder(const std::filesystem::path& folder) const {
-  return predicted(*model_, load_images(folder).sources, context_);
+  PredictedImages result;
+  predict_into(result, *model_, load_images(folder).sources, context_);
+  return result;
 }
 
 EmbeddedImages Model::embed(const std::vector<std::filesystem::path>& images) const {
   const ComputeThreads threads(context_.threads);
-  const SourceTable sources = table_of(images);
-  SkippedFiles skipped = patient(sources);
   EmbeddedImages result;
+  const SourceTable sources = table_of(images, result.unread);
+  SkippedFiles skipped = patient(sources);
   result.width = model_->info().width;
   for_each_feature(*model_, sources, skipped, context_,
                    [&](std::span<const std::uint32_t> read, const at::Tensor& features) {
@@ -89,7 +98,7 @@ EmbeddedImages Model::embed(const std::vector<std::filesystem::path>& images) co
                      const auto* first = rows.const_data_ptr<float>();
                      result.values.insert(result.values.end(), first, first + rows.numel());
                    });
-  result.unread = unread_of(skipped, sources);
+  add_unread(result.unread, skipped, sources);
   return result;
 }
 

@@ -204,10 +204,14 @@ std::string chosen_variant(const Verb& verb, const std::vector<std::string>& arg
     if (chosen.empty() && std::filesystem::is_regular_file(file))
       chosen = toml_scalars(file)[verb.variant_key];
   };
-  ask(value_of("--config", arguments));
-  const std::string out = value_of("--out", arguments);
-  if (std::ranges::find(arguments, "--resume") != arguments.end() && !out.empty())
-    ask(std::filesystem::path(out) / run_files::kConfig);
+  const std::filesystem::path config = value_of("--config", arguments);
+  ask(config);
+  const bool resumes = std::ranges::any_of(arguments, [](const std::string& argument) {
+    return argument == "--resume" || argument == "--resume=true";
+  });
+  std::string out = value_of("--out", arguments);
+  if (out.empty() && std::filesystem::is_regular_file(config)) out = toml_scalars(config)["out"];
+  if (resumes && !out.empty()) ask(std::filesystem::path(out) / run_files::kConfig);
   if (chosen.empty()) return verb.variants.front();
   if (std::ranges::find(verb.variants, chosen) == verb.variants.end()) {
     throw UsageError(fmt::format("--{}: there is no '{}'{}", kebab_case(verb.variant_key), chosen,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -298,6 +299,7 @@ std::vector<std::string> OptionTable::file_keys() const {
 
 void OptionTable::apply_toml(std::string_view text, const std::string& name) {
   const toml::table table = parse_toml(text, name);
+  std::set<const Option*> seen;
   for (const auto& [toml_key, node] : table) {
     const std::string key(toml_key.str());
     const std::string where = fmt::format("{}:{}", name, toml_key.source().begin.line);
@@ -306,6 +308,10 @@ void OptionTable::apply_toml(std::string_view text, const std::string& name) {
       const std::string whose = explanation(key);
       throw ConfigError(fmt::format("{}: unknown key '{}'{}", where, key,
                                     whose.empty() ? did_you_mean(key, file_keys()) : whose));
+    }
+    if (!seen.insert(option).second) {
+      throw ConfigError(fmt::format("{}: '{}' is given twice, by this name and by an older one",
+                                    where, option->key()));
     }
     const auto values = fitting_values(*option, node);
     if (!values) {

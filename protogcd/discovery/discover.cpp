@@ -70,16 +70,15 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
                  const Context& context) {
   const fs::path file = options.train.out / run_files::kConfig;
   if (!fs::exists(options.train.out / run_files::kResult) || !fs::exists(file)) return false;
-  DiscoverOptions stored = options;
+  DiscoverOptions stored;  // what the file does not name was not set then, whatever is set now
+  stored.train.method = options.train.method;
   MachineOptions machine;
   std::string method = options.train.method->name();
   OptionTable table;
   declare_configuration(table, method, stored, machine);
   table.apply_toml_file(file);
   Context then = context;
-  then.device = machine.device;
-  then.dtype = machine.dtype;
-  if (machine.threads > 0) then.threads = static_cast<std::size_t>(machine.threads);
+  then.dtype = machine.dtype;  // where and by how many threads is no matter any more
   then.seed = machine.seed;
   stored.train.out = options.train.out;  // the folder may have been moved
   stored.bad_images = machine.bad_images;
@@ -93,7 +92,9 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
   const std::string config = configuration_of(options, context);
   if (options.train.resume && is_finished(options, config, context)) {
     context.log.info(fmt::format("{}: finished already", out.string()));
-    return {.result = read_result(out / run_files::kResult), .was_finished = true};
+    Discovery finished{.result = read_result(out / run_files::kResult), .was_finished = true};
+    finished.result.out = out;
+    return finished;
   }
   TrainOptions train_options = options.train;
   train_options.material.reading = {.apply_orientation = !options.data.is_benchmark(),

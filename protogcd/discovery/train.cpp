@@ -211,8 +211,8 @@ at::Tensor Trainer::calibrate_outliers_and_predict() {
   if (set_.count(SampleSet::kUnlabelled) == 0) return {};
   const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
                                           "the unlabelled images", context_);
-  model_.set_outliers(
-      calibrate_outliers(info_, outputs.cosines, options_.outlier_score, options_.outlier_keep));
+  model_.set_outliers(calibrate_outliers(model_.info(), outputs.cosines, options_.outlier_score,
+                                         options_.outlier_keep));
   predictions_ = {};
   predictions_.add(outputs.cosines, model_);
   predictions_.finish();

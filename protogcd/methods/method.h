@@ -12,7 +12,8 @@
 // On CUDA `loss` and `after_update` are recorded once as a graph and then only repeated: they must
 // always do the same operations on tensors that stay where they are, and read nothing back. A
 // number that changes with the epoch reaches them as an EpochScalar; one that is kept in a variable
-// would be right on the CPU and frozen on a GPU. tests/methods holds every method to that.
+// would be right on the CPU and frozen on a GPU. tests/training/every_method_test.cpp looks for
+// that.
 #pragma once
 
 #include <ATen/core/Tensor.h>

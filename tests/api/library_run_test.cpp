@@ -72,10 +72,11 @@ TEST(LibraryRun, IsResumedPredictedWithReportedAndCorrected) {
   EXPECT_EQ(model.classes().size(), 16u);
   EXPECT_EQ(model.old_classes(), 10);
   const fs::path image = library.tiny.folder / "demo/unlabelled/00001.png";
-  const PredictedImages predicted = model.predict({image, "no-such.png"});
+  const PredictedImages predicted = model.predict({image, "no-such.png", "folder/"});
   ASSERT_EQ(predicted.images.size(), 1u);
-  ASSERT_EQ(predicted.unread.size(), 1u);
-  EXPECT_EQ(predicted.unread[0].path, "no-such.png");
+  ASSERT_EQ(predicted.unread.size(), 2u);
+  EXPECT_EQ(predicted.unread[0].path, "folder/");
+  EXPECT_EQ(predicted.unread[1].path, "no-such.png");
   const PredictionsTable table =
       PredictionsTable::read(library.tiny.folder / "run/predictions.csv");
   EXPECT_EQ(predicted.images[0].class_name, table.class_name(0));
@@ -139,6 +140,11 @@ TEST(LibraryRun, NamesOptionsByTheirKeys) {
   request = library.request("run");
   request.k = 3;
   EXPECT_THAT(message_of([&] { discover(request, library.context); }), HasSubstr("k: 3 is less"));
+  for (const char* key : {"k", "epochs", "seed", "runs"}) {
+    request = library.request("run");
+    request.settings[key] = "1";
+    EXPECT_THAT(message_of([&] { discover(request, library.context); }), HasSubstr("settings:"));
+  }
   EXPECT_FALSE(fs::exists(library.tiny.folder / "run/config.toml"));
 }
 

@@ -101,6 +101,52 @@ TEST(MethodFlags, EveryMethodRunsFromAFileResumesByItselfAndPredicts) {
   }
 }
 
+TEST(MethodFlags, AFinishedRunIsNotTakenForOneWithOtherSettings) {
+  const TinyRun tiny(4);
+  json_of(run_protogcd(tiny.train("run")));
+  for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
+           {"--k", "17"}, {"--image-size", "40"}, {"--grad-from-block", "1"}, {"--lr", "0.3"}}) {
+    std::vector<std::string> command = {"train", "--out", tiny.folder / "run", "--resume"};
+    command.insert(command.end(), other.begin(), other.end());
+    const auto result = run_protogcd(command);
+    EXPECT_EQ(result.exit_code, 2) << other[0] << result.errors;
+    EXPECT_THAT(result.errors, Not(HasSubstr("finished already"))) << other[0];
+  }
+}
+
+// Its threshold is found with the temperature that it is used with.
+TEST(MethodFlags, AnotherTemperatureLeavesAsManyImagesOutliers) {
+  const TinyRun tiny;
+  for (const char* tau : {"0.02", "0.1", "1"}) {
+    const auto found = json_of(run_protogcd(
+        tiny.train(std::string("run") + tau, {"--tau-base", tau, "--outlier-score", "msp"})));
+    EXPECT_GE(found.at("outliers").get<int>(), 1) << tau;
+    EXPECT_LE(found.at("outliers").get<int>(), 6) << tau;  // a twentieth of 66
+  }
+}
+
+TEST(MethodFlags, AResumedRunKnowsItsMethodHoweverItIsAskedFor) {
+  const TinyRun tiny(4);
+  json_of(run_protogcd(tiny.train("run", {"--method", method_names().back()})));
+  write_file_atomically(tiny.folder / "c.toml",
+                        "out = \"" + (tiny.folder / "run").string() + "\"\n");
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"train", "--out", tiny.folder / "run", "--resume=true"},
+           {"train", "--config", tiny.folder / "c.toml", "--resume"}}) {
+    const auto result = run_protogcd(command);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("finished already"));
+  }
+}
+
+TEST(MethodFlags, AnOldAndANewNameTogetherAreRefused) {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder / "c.toml", "weight_sup_con = 0.2\nweight_supcon = 0.3\n");
+  const auto result = run_protogcd({"train", "--config", folder / "c.toml", "--out", folder / "x"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.errors, HasSubstr("weight_sup_con"));
+}
+
 TEST(MethodFlags, NamesOfOlderVersionsAreTaken) {
   const TinyRun tiny(4);
   json_of(run_protogcd(tiny.train("now", {"--weight-unsup-con", "0.5"})));

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "protogcd/core/files.h"
+#include "protogcd/methods/registry.h"
 #include "tests/discovery/run_helpers.h"
 
 namespace protogcd {
@@ -74,6 +75,19 @@ TEST(Resume, ARunKilledManyTimesGivesTheSameBits) {
   const auto command = work.train("killed", {"--epochs", "20", "--checkpoint-seconds", "0"});
   EXPECT_GE(kill_until_done(work, "killed", command, 24), 5);
   work.expect_same("killed", "straight");
+}
+
+TEST(Resume, RunsOfEveryMethodSurviveKills) {
+  for (const std::string& method : method_names()) {
+    if (method == method_names().front()) continue;  // above
+    SCOPED_TRACE(method);
+    const TinyRun work;
+    json_of(run_protogcd(work.train("straight", {"--method", method, "--epochs", "12"})));
+    const auto command =
+        work.train("killed", {"--method", method, "--epochs", "12", "--checkpoint-seconds", "0"});
+    EXPECT_GE(kill_until_done(work, "killed", command, 10), 3);
+    work.expect_same("killed", "straight");
+  }
 }
 
 TEST(Resume, HardLabelsDecidedAtTheEpochsStartSurviveAKill) {
