@@ -57,6 +57,17 @@ void check(const DiscoverOptions& options) {
   if (train.resume && train.overwrite)
     throw UsageError(fmt::format("{} and {} contradict each other", option_name("resume"),
                                  option_name("overwrite")));
+  const fs::path config = train.out / run_files::kConfig;
+  if (train.resume && fs::exists(config)) {
+    // One run and several have folders of another kind: going on with the other would lose a
+    // result.
+    const std::string stored = toml_scalars(config)["runs"];
+    if (!stored.empty() && (stored == "1") != (options.runs == 1)) {
+      throw UsageError(fmt::format("{}: {} holds {} run(s), not {}", option_name("runs"),
+                                   train.out.string(), stored, options.runs),
+                       fmt::format("choose another {}", option_name("out")));
+    }
+  }
   if (!train.k && !train.estimate_k && !options.data.unlabelled.empty()) {
     throw UsageError(
         option_name("k") + ": how many classes are there, old and new together?",

@@ -350,6 +350,20 @@ TEST(Run, SeveralRunsGoOnWhereTheyWere) {
   EXPECT_THAT(other.errors, HasSubstr("another lr"));
 }
 
+TEST(Run, OneRunIsNotResumedAsSeveralNorSeveralAsOne) {
+  const TinyRun work(4);
+  json_of(run_protogcd(work.train("one")));
+  json_of(run_protogcd(work.train("two", {"--runs", "2"})));
+  for (const auto& [name, runs] : {std::pair{"one", "2"}, {"two", "1"}}) {
+    const std::string before = work.read(std::string(name) + "/result.json");
+    const auto result =
+        run_protogcd({"train", "--out", work.folder / name, "--resume", "--runs", runs, "--json"});
+    EXPECT_EQ(result.exit_code, 2) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("--runs"));
+    EXPECT_EQ(work.read(std::string(name) + "/result.json"), before);
+  }
+}
+
 TEST(Run, TensorBoardShowsWhatTheMetricsSay) {
   const TinyRun work;
   json_of(run_protogcd(work.train("run")));
