@@ -6,10 +6,9 @@ SECONDS_PER_TARGET ?= 30
 JOBS ?= $(shell nproc)
 # Tests side by side on one GPU, each with a context of its own.
 GPU_JOBS ?= 8
-PROGRAM := build/release/bin/protogcd
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build test test-slow test-gpu demo install lint format tidy check asan tsan fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-gpu demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -29,17 +28,21 @@ build/%/build.ninja: build/torch_cmake_folder CMakePresets.json
 
 build/torch_cmake_folder: | setup ;
 
-build: setup     ## the release program, build/release/bin/protogcd
+build: setup     ## the release program alone, build/release/bin/protogcd
+	@$(MAKE) --no-print-directory build/release/build.ninja
+	@cmake --build --preset release -j $(JOBS) --target protogcd
+
+everything: setup
 	@$(MAKE) --no-print-directory build-release
 
 build-%: build/%/build.ninja
 	@cmake --build --preset $* -j $(JOBS)
 
-test: build      ## every quick test (4 minutes on two cores)
+test: everything ## every quick test (4 minutes on two cores)
 	@scripts/setup.sh test
 	@cd build/release && ctest --output-on-failure -j $(JOBS) -LE slow
 
-test-slow: build ## the tests that take minutes
+test-slow: everything ## the tests that take minutes
 	@cd build/release && ctest --output-on-failure -L slow
 
 # A GPU machine often has neither network nor root: nothing is installed. toml++'s headers may lie in carry/include.
@@ -48,11 +51,18 @@ test-gpu:        ## every quick test against a CUDA torch; without a GPU it fail
 	@$(MAKE) --no-print-directory build-cuda
 	@cd build/cuda && PROTOGCD_REQUIRE_CUDA=1 ctest --output-on-failure --no-tests=error -j $(GPU_JOBS) -LE slow
 
-demo: build      ## the main job, end to end, on a built-in dataset
-	@scripts/demo.sh $(PROGRAM)
+demo:            ## the main job, end to end, on a built-in dataset
+	@scripts/demo.sh
 
-install: build   ## program, library, headers and CMake package into PREFIX
+install: everything ## program, library, headers and CMake package into PREFIX
 	@cmake --install build/release --prefix $(PREFIX)
+	@cmake --install build/release --prefix $(PREFIX) --component this_machine
+
+package: everything ## a .deb and a tar.gz in build/packages
+	@scripts/package.sh
+
+dist: build      ## the sources with the bundled page, as a tar.gz in build/packages
+	@scripts/dist.sh
 
 lint:            ## clang-format check
 	@scripts/setup.sh lint
@@ -62,10 +72,10 @@ format:          ## clang-format, in place
 	@scripts/setup.sh lint
 	@clang-format-16 -i $(FORMATTED)
 
-tidy: setup      ## clang-tidy on our sources
+tidy tidy-changed: setup ## clang-tidy on our sources: all, or those changed since the last clean `make tidy`
 	@scripts/setup.sh tidy
-	@$(MAKE) --no-print-directory build/dev/build.ninja
-	@run-clang-tidy-16 -quiet -p build/dev '$(CURDIR)/protogcd/.*\.cpp'
+	@$(MAKE) --no-print-directory build/tidy/build.ninja
+	@scripts/tidy.sh $(if $(filter tidy,$@),all,changed)
 
 check: setup     ## warnings are errors
 	@$(MAKE) --no-print-directory build-dev

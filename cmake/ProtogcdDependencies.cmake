@@ -40,6 +40,8 @@ if(PROTOGCD_TORCH)
   if(Torch_VERSION VERSION_LESS 2.11)
     message(FATAL_ERROR "libtorch ${Torch_VERSION} is too old: 2.11 or newer is needed (set TORCH_DIR, or run make setup)")
   endif()
+  # Its C++ interface is kept within a minor version.
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" PROTOGCD_TORCH_MINOR ${Torch_VERSION})
 endif()
 if(PROTOGCD_TESTS)
   find_package(GTest REQUIRED)

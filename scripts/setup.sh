@@ -106,7 +106,8 @@ find_torch() {
   if [ -z "$found" ]; then
     echo "setup: installing torch $pinned_torch into .venv (once, a few hundred megabytes)" >&2
     [ -x .venv/bin/pip ] || python3 -m venv --clear .venv
-    .venv/bin/pip install --quiet --disable-pip-version-check "torch==$pinned_torch" >&2
+    # Only the libraries and headers are used: compiling ten thousand Python files would take longer than all the rest.
+    .venv/bin/pip install --quiet --disable-pip-version-check --no-compile "torch==$pinned_torch" >&2
     found=$(python_torch_folder .venv/bin/python)
   fi
   torch_cmake_folder "$found"
@@ -115,8 +116,11 @@ find_torch() {
 mkdir -p build
 torch=$(find_torch)
 [ -n "$torch" ] || { echo "setup: no usable torch was found" >&2; exit 1; }
-# Rewritten only when it changes, so that make reconfigures only then.
-[ "$(cat build/torch_cmake_folder 2>/dev/null)" = "$torch" ] || echo "$torch" > build/torch_cmake_folder
+# Rewritten only when libtorch or this folder has moved, so that make reconfigures only then.
+if [ "$(cat build/torch_cmake_folder 2>/dev/null)" != "$torch" ] || [ "$(cat build/source_folder 2>/dev/null)" != "$PWD" ]; then
+  echo "$PWD" > build/source_folder
+  echo "$torch" > build/torch_cmake_folder
+fi
 
 # One test lets TensorBoard read our event files; without the package it is skipped, so failing to get it stops nobody.
 if [ "$purpose" = test ] && [ -z "${PROTOGCD_PYTHON:-}" ] && ! compgen -G '.venv/lib/python3*/site-packages/tensorboard' >/dev/null

@@ -1,5 +1,5 @@
-# Installs the build into an empty prefix, then configures, builds and runs the example project against it.
-# Called as: cmake -DBUILD=<build folder> -DEXAMPLE=<folder> -DTORCH=<Torch_DIR> -DWORK=<scratch folder> -P install_test.cmake
+# Installs the build into an empty prefix, then configures, builds and runs the example projects against it.
+# Called as: cmake -DBUILD=<build folder> -DEXAMPLES=<folder> -DTORCH=<Torch_DIR> -DWORK=<scratch folder> -P install_test.cmake
 file(REMOVE_RECURSE ${WORK})
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -9,13 +9,14 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
-run(${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/build -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix -DTorch_DIR=${TORCH})
+run(${CMAKE_COMMAND} -S ${EXAMPLES}/consumer -B ${WORK}/build -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix -DTorch_DIR=${TORCH})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer ${WORK}/consumer)
 if(NOT output MATCHES "16 classes; 00001.png is of class [a-z]")
   message(FATAL_ERROR "the example printed: ${output}")
 endif()
 # A run of the library is one like any other.
+set(ENV{TORCH_DIR} ${TORCH}/../../..)
 run(${WORK}/prefix/bin/protogcd --version)
 run(${WORK}/prefix/bin/protogcd predict --model ${WORK}/consumer/run --images ${WORK}/consumer/drawn/unlabelled
   --out ${WORK}/consumer/predictions.csv)
@@ -28,3 +29,27 @@ list(LENGTH headers count)
 if(count GREATER 30)
   message(FATAL_ERROR "${count} headers are installed, not only the public ones")
 endif()
+
+# Without libtorch the package serves the areas that need none, and says why the rest is not there.
+run(${CMAKE_COMMAND} -S ${EXAMPLES}/metrics -B ${WORK}/metrics -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+run(${CMAKE_COMMAND} --build ${WORK}/metrics)
+run(${WORK}/metrics/metrics)
+if(NOT output MATCHES "All 83.3333, Old 100, New 50")
+  message(FATAL_ERROR "the example of metrics printed: ${output}")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${EXAMPLES}/consumer -B ${WORK}/refused -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix
+  RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+if(result EQUAL 0)
+  message(FATAL_ERROR "the example that needs libtorch was configured without")
+endif()
+
+# Nothing names a folder of the machine that built it.
+get_filename_component(source ${EXAMPLES}/.. ABSOLUTE)
+get_filename_component(torch ${TORCH}/../../.. ABSOLUTE)
+file(GLOB_RECURSE files ${WORK}/prefix/*)
+foreach(file ${files})
+  file(STRINGS ${file} named REGEX "${source}|${BUILD}|${torch}" LIMIT_COUNT 1)
+  if(named AND NOT file MATCHES "/share/")
+    message(FATAL_ERROR "${file} names ${named}")
+  endif()
+endforeach()

@@ -1,11 +1,13 @@
-// Bundles the page into one HTML file: scripts and styles inside, nothing to fetch. Usage: node build.mjs OUT.html
+// Bundles the page into one HTML file: scripts and styles inside, nothing to fetch; and the licences of the packages whose code
+// is in it. Usage: node build.mjs OUT.html LICENCES.txt
 import { build } from 'esbuild';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = process.argv[2] ?? join(here, 'report.html');
+const licencesOut = process.argv[3] ?? join(here, 'report-page-licences.txt');
 const bundle = await build({
   entryPoints: [join(here, 'src/main.ts')],
   bundle: true,
@@ -16,6 +18,7 @@ const bundle = await build({
   outdir: here,
   loader: { '.css': 'css' },
   legalComments: 'inline',
+  metafile: true,
 });
 const text = (end) => bundle.outputFiles.find((file) => file.path.endsWith(end)).text;
 // Inside <script>, `</script` would end it early wherever it stands.
@@ -23,3 +26,19 @@ const script = text('.js').replaceAll('</script', '<\\/script');
 const template = await readFile(join(here, 'src/page.html'), 'utf8');
 const page = template.replace('/*STYLE*/', () => text('.css')).replace('/*SCRIPT*/', () => script);
 await writeFile(out, page);
+
+// "node_modules/@scope/name/dist/x.js" -> "@scope/name", once each.
+const packages = new Set(
+  Object.keys(bundle.metafile.inputs)
+    .map((file) => file.match(/.*node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1])
+    .filter((name) => name !== undefined),
+);
+let licences = 'The report page holds code of these packages.\n';
+for (const name of [...packages].sort()) {
+  const folder = join(here, 'node_modules', name);
+  const facts = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+  const text = file ? await readFile(join(folder, file), 'utf8') : `Licence: ${facts.license}\n`;
+  licences += `\n${'='.repeat(80)}\n${name} ${facts.version} (${facts.license})\n\n${text}`;
+}
+await writeFile(licencesOut, licences);

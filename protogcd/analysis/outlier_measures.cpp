@@ -1,6 +1,6 @@
 #include "protogcd/analysis/outlier_measures.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "protogcd/analysis/outlier_scores.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -39,8 +39,7 @@ std::string_view name_of(OutlierScore score) {
 OutlierScore find_outlier_score(std::string_view name) {
   const auto found = std::ranges::find(kNames, name);
   if (found == kNames.end()) {
-    throw UsageError(
-        fmt::format("'{}' is not an outlier score: {}", name, fmt::join(kNames, ", ")));
+    throw UsageError(fmt::format("'{}' is not an outlier score: {}", name, join(kNames, ", ")));
   }
   return static_cast<OutlierScore>(found - kNames.begin());
 }

@@ -10,8 +10,8 @@
 namespace protogcd {
 namespace {
 
-constexpr std::size_t kVectors = 8;  ///< more than two, so that close third ones do not slow it
-constexpr std::size_t kChunk = 512;  ///< rows whose sums are added in order
+constexpr std::size_t kVectors = 8;      ///< more than two, so that close third ones do not slow it
+constexpr std::size_t kRowsOfSum = 512;  ///< rows whose sums are added in order
 constexpr int kMostRounds = 20;
 
 /// Products of rows less the mean with every vector [D, kVectors]: [rows, kVectors].
@@ -51,7 +51,7 @@ class SubspaceIteration {
       : features_(features),
         dimension_(dimension),
         rows_(features.size() / dimension),
-        chunks_((rows_ + kChunk - 1) / kChunk),
+        chunks_((rows_ + kRowsOfSum - 1) / kRowsOfSum),
         mean_(dimension),
         pool_(pool) {
     std::vector<double> sums(dimension);
@@ -86,11 +86,13 @@ class SubspaceIteration {
 
   std::size_t rows() const { return rows_; }
   std::size_t chunks() const { return chunks_; }
-  std::size_t rows_of(std::size_t chunk) const { return std::min(rows_ - chunk * kChunk, kChunk); }
+  std::size_t rows_of(std::size_t chunk) const {
+    return std::min(rows_ - chunk * kRowsOfSum, kRowsOfSum);
+  }
 
  private:
   const float* first_of(std::size_t chunk) const {
-    return features_.data() + chunk * kChunk * dimension_;
+    return features_.data() + chunk * kRowsOfSum * dimension_;
   }
 
   std::span<const float> features_;
@@ -159,8 +161,8 @@ std::vector<float> principal_plane(std::span<const float> features, std::size_t 
   pool.for_each(iteration.chunks(), [&](std::size_t chunk) {
     const std::vector<float> values = iteration.scores(chunk, vectors);
     for (std::size_t row = 0; row < iteration.rows_of(chunk); ++row) {
-      plane[2 * (chunk * kChunk + row)] = values[row * kVectors];
-      plane[2 * (chunk * kChunk + row) + 1] = values[row * kVectors + 1];
+      plane[2 * (chunk * kRowsOfSum + row)] = values[row * kVectors];
+      plane[2 * (chunk * kRowsOfSum + row) + 1] = values[row * kVectors + 1];
     }
   });
   return plane;

@@ -10,10 +10,10 @@
 namespace protogcd {
 namespace {
 
-constexpr std::size_t kChunk = 1024;      ///< points of a task
-constexpr std::size_t kFewestSteps = 24;  ///< across a map, however small
-constexpr std::size_t kMostSteps = 1800;  ///< 15 million numbers in the transform
-constexpr std::size_t kMargin = 3;        ///< nodes at each border: splines and the shift
+constexpr std::size_t kPointsOfTask = 1024;  ///< points of a task
+constexpr std::size_t kFewestSteps = 24;     ///< across a map, however small
+constexpr std::size_t kMostSteps = 1800;     ///< 15 million numbers in the transform
+constexpr std::size_t kMargin = 3;           ///< nodes at each border: splines and the shift
 constexpr double kSmallMap = 1;
 constexpr std::size_t kPointsPerNode = 5;  ///< of a side of the grid; below, all pairs are faster
 
@@ -219,7 +219,7 @@ void GridRepulsion::compute(const MapPoints& points, std::size_t round, Repulsio
 }
 
 void GridRepulsion::compute_on_grid(const MapPoints& points, std::size_t round, Repulsion& result) {
-  const std::size_t count = points.x.size(), chunks = (count + kChunk - 1) / kChunk;
+  const std::size_t count = points.x.size(), chunks = (count + kPointsOfTask - 1) / kPointsOfTask;
   result.x.resize(count);
   result.y.resize(count);
   sums_.resize(chunks);
@@ -227,7 +227,8 @@ void GridRepulsion::compute_on_grid(const MapPoints& points, std::size_t round, 
   spread(points);
   grid_.convolve();
   pool_.for_each(chunks, [&](std::size_t chunk) {
-    sums_[chunk] = gather(points, chunk * kChunk, std::min(count, (chunk + 1) * kChunk), result);
+    sums_[chunk] =
+        gather(points, chunk * kPointsOfTask, std::min(count, (chunk + 1) * kPointsOfTask), result);
   });
   const auto points_count = static_cast<double>(count);
   result.normaliser = std::accumulate(sums_.begin(), sums_.end(), 0.0) +

@@ -1,6 +1,6 @@
 #include "protogcd/api/discover.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/api/request_options.h"
 #include "protogcd/core/error.h"

@@ -1,6 +1,6 @@
 #include "protogcd/cli/bench_photos.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <algorithm>

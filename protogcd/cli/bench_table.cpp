@@ -1,11 +1,11 @@
 #include "protogcd/cli/bench_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/csv.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd::cli {

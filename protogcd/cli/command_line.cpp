@@ -1,6 +1,6 @@
 #include "protogcd/cli/command_line.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,11 +10,11 @@
 #include <filesystem>
 #include <memory>
 #include <new>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/terminal.h"
 #include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/core/version.h"
@@ -88,6 +88,31 @@ std::string overview(const std::vector<Verb>& verbs) {
   return text;
 }
 
+/// For somebody who has typed the program's name to see what happens.
+std::string first_steps() {
+  return fmt::format(
+      "protogcd {}: finds the categories hiding in a half-labelled image collection\n\n"
+      "Your photographs. Those whose class you know lie in a folder for each class, "
+      "SORTED/cat/...,\n"
+      "SORTED/dog/...; the others in any folder, REST.\n"
+      "  1. protogcd datasets info --labelled SORTED --unlabelled REST\n"
+      "     shows what the program sees in these folders\n"
+      "  2. get a backbone, the network that has learned to see, once: "
+      "dino_vitbase16_pretrain.pth\n"
+      "     (343 MB, github.com/facebookresearch/dino) into a folder called weights\n"
+      "  3. protogcd discover --labelled SORTED --unlabelled REST --backbone dino-vitb16 --out "
+      "run\n"
+      "     then open run/report.html; a stopped run goes on with: --out run --resume\n"
+      "\n"
+      "Nothing at hand? These need no download; the built-in backbone knows drawn shapes like "
+      "them:\n"
+      "  protogcd datasets make-demo --out demo\n"
+      "  protogcd discover --labelled demo/labelled --unlabelled demo/unlabelled --epochs 60 --out "
+      "run\n\n"
+      "All verbs: protogcd --help. Every verb has its own help: protogcd discover --help\n",
+      kVersion);
+}
+
 bool is_help(const std::string& argument) {
   return argument == "--help" || argument == "-h";
 }
@@ -126,9 +151,13 @@ int explain_missing_verb(const std::vector<std::string>& arguments,
 }
 
 int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
-  if (arguments.empty() || is_help(arguments.front())) {
+  if (arguments.empty()) {
+    fmt::print("{}", first_steps());
+    return static_cast<int>(ErrorKind::kUsage);
+  }
+  if (is_help(arguments.front())) {
     fmt::print("{}", overview(verbs));
-    return arguments.empty() ? static_cast<int>(ErrorKind::kUsage) : 0;
+    return 0;
   }
   if (arguments.front() == "--version") {
     fmt::print("protogcd {}\n", kVersion);
@@ -171,8 +200,7 @@ void declare_common_options(OptionTable& table, CommonOptions& options) {
   table.begin_group("Machine");
   table.add("config", &options.config, "take options from this TOML file; flags win")
       .flag_only()
-      .value_name("FILE.toml")
-      .usual();
+      .value_name("FILE.toml");
   declare_machine_options(table, options);
   table.add("log_level", &options.log_level, "how much to say on stderr")
       .one_of({"debug", "info", "warning", "error"})

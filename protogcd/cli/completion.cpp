@@ -1,6 +1,6 @@
 #include "protogcd/cli/completion.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "protogcd/cli/corruption_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

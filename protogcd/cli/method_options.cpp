@@ -1,6 +1,6 @@
 #include "protogcd/cli/method_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 #include "protogcd/cli/terminal.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>

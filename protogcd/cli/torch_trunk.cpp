@@ -1,11 +1,11 @@
 #include "protogcd/cli/torch_trunk.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd::cli {

@@ -1,14 +1,14 @@
 // `protogcd attention`: where a model looks, as pictures, before and after training.
 #include <ATen/core/Tensor.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/image/contact_sheet.h"
 #include "protogcd/image/encode.h"

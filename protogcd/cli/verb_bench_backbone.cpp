@@ -2,12 +2,11 @@
 // machine's matrix product, and how much faster than PyTorch.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/bench_table.h"
 #include "protogcd/cli/operation_counts.h"
@@ -15,6 +14,7 @@
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/nn/backbone.h"
@@ -24,7 +24,7 @@
 namespace protogcd::cli {
 namespace {
 
-struct Options {
+struct BenchBackboneOptions {
   std::vector<std::string> backbones = {"dino-vits16", "dino-vitb16"};
   std::int64_t batch = 0;
   std::int64_t runs = 5;
@@ -63,7 +63,7 @@ Vit model_of(const std::string& name) {
 /// One model in one type, beside the matrix product and, where asked for, PyTorch.
 class Measurement {
  public:
-  Measurement(const std::string& name, at::ScalarType type, const Options& options,
+  Measurement(const std::string& name, at::ScalarType type, const BenchBackboneOptions& options,
               const Session& session)
       : options_(options),
         device_(resolve_device(session.context.device)),
@@ -91,7 +91,7 @@ class Measurement {
   }
   void start_torch(const Session& session);
 
-  const Options& options_;
+  const BenchBackboneOptions& options_;
   ComputeDevice device_;
   Vit vit_;
   std::int64_t size_, batch_;
@@ -152,14 +152,14 @@ Result Measurement::run() {
 }
 
 /// With PyTorch beside it, both types that training may use; else the one that --dtype says.
-std::vector<at::ScalarType> types_of(const Options& options, const Session& session) {
+std::vector<at::ScalarType> types_of(const BenchBackboneOptions& options, const Session& session) {
   if (!options.python.empty() && session.context.dtype == "auto")
     return {at::kFloat, at::kBFloat16};
   const bool cuda = resolve_device(session.context.device).is_cuda;
   return {trunk_type(session.context.dtype, cuda ? at::kCUDA : at::kCPU)};
 }
 
-std::vector<std::string> columns_of(const Options& options) {
+std::vector<std::string> columns_of(const BenchBackboneOptions& options) {
   std::vector<std::string> columns = {
       "backbone", "device",  "dtype",           "threads",     "batch", "images_per_second",
       "lowest",   "highest", "achieved_gflops", "roof_gflops", "share"};
@@ -190,7 +190,7 @@ std::vector<std::string> row_of(const Result& result, const Session& session) {
   return row;
 }
 
-void bench_backbone(const Options& options, Session& session) {
+void bench_backbone(const BenchBackboneOptions& options, Session& session) {
   if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   at::set_num_threads(static_cast<int>(session.context.threads));
   std::vector<std::vector<std::string>> rows;
@@ -209,7 +209,7 @@ Verb bench_backbone_verb() {
       .summary = "images per second of the frozen trunk, beside the matrix product and PyTorch",
       .example = "protogcd bench backbone --backbone dino-vitb16 --csv backbone.csv",
       .declare = [](OptionTable& table) -> Action {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<BenchBackboneOptions>();
         table.add("backbone", &options->backbones, "presets (random weights) or files")
             .value_name("NAME|FILE");
         table.add("batch", &options->batch, "images at a time, 0 = what suits the device")

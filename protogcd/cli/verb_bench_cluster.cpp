@@ -2,12 +2,11 @@
 // same numbers, from the same start, in the same run.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "protogcd/cli/bench_photos.h"
@@ -18,6 +17,7 @@
 #include "protogcd/cluster/kmeans.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/npy.h"
 #include "protogcd/engine/placement.h"
 #include "protogcd/nn/device.h"
@@ -26,7 +26,7 @@
 namespace protogcd::cli {
 namespace {
 
-struct Options {
+struct BenchClusterOptions {
   std::int64_t rows = 50000, width = 768, k = 100, runs = 5;
   double separation = 0.15;
   std::string python;
@@ -36,7 +36,7 @@ struct Options {
 
 /// Unit rows around `k` directions. A coordinate's noise is 1 and that of a centre `separation`, so
 /// that clusters overlap where it is small.
-at::Tensor made_up_features(const Options& options, std::uint64_t seed) {
+at::Tensor made_up_features(const BenchClusterOptions& options, std::uint64_t seed) {
   at::Generator generator = at::detail::createCPUGenerator(seed);
   const at::Tensor centres =
       at::randn({options.k, options.width}, generator, at::kFloat).mul_(options.separation);
@@ -51,14 +51,14 @@ struct Fit {
   double seconds = 0, inertia = 0, iterations = 0;
 };
 
-struct Measured {
+struct MeasuredCluster {
   std::string work, by;
   std::vector<double> seconds = {}, inertia = {}, iterations = {}, times = {}, excess = {};
 };
 
-class Benchmark {
+class ClusterBenchmark {
  public:
-  Benchmark(const Options& options, Session& session);
+  ClusterBenchmark(const BenchClusterOptions& options, Session& session);
   void run();
   std::vector<std::vector<std::string>> rows() const;
 
@@ -67,19 +67,19 @@ class Benchmark {
   Fit theirs(const std::string& request);
   void note(std::size_t first, const Fit& own, const Fit& other);
 
-  const Options& options_;
+  const BenchClusterOptions& options_;
   Session& session_;
   at::Device device_;
   ScratchFolder folder_;
   at::Tensor features_;
   std::unique_ptr<PythonProcess> python_;
-  std::vector<Measured> measured_ = {{.work = "fit", .by = "protogcd"},
-                                     {.work = "fit", .by = "scikit-learn"},
-                                     {.work = "lloyd", .by = "protogcd"},
-                                     {.work = "lloyd", .by = "scikit-learn"}};
+  std::vector<MeasuredCluster> measured_ = {{.work = "fit", .by = "protogcd"},
+                                            {.work = "fit", .by = "scikit-learn"},
+                                            {.work = "lloyd", .by = "protogcd"},
+                                            {.work = "lloyd", .by = "scikit-learn"}};
 };
 
-Benchmark::Benchmark(const Options& options, Session& session)
+ClusterBenchmark::ClusterBenchmark(const BenchClusterOptions& options, Session& session)
     : options_(options),
       session_(session),
       device_(place(session.context).device),
@@ -99,14 +99,14 @@ Benchmark::Benchmark(const Options& options, Session& session)
 }
 
 /// From the features to the result: preparing them is part of it, as it is of scikit-learn's.
-Fit Benchmark::ours(const std::function<Clustering(const Points&)>& cluster) const {
+Fit ClusterBenchmark::ours(const std::function<Clustering(const Points&)>& cluster) const {
   const auto start = std::chrono::steady_clock::now();
   const Clustering result = cluster(Points(features_));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   return {took.count(), result.inertia, static_cast<double>(result.iterations)};
 }
 
-Fit Benchmark::theirs(const std::string& request) {
+Fit ClusterBenchmark::theirs(const std::string& request) {
   std::istringstream answer(python_->ask(request));
   Fit fit;
   if (!(answer >> fit.seconds >> fit.inertia >> fit.iterations))
@@ -114,8 +114,8 @@ Fit Benchmark::theirs(const std::string& request) {
   return fit;
 }
 
-void Benchmark::note(std::size_t first, const Fit& own, const Fit& other) {
-  const auto add = [](Measured& measured, const Fit& fit) {
+void ClusterBenchmark::note(std::size_t first, const Fit& own, const Fit& other) {
+  const auto add = [](MeasuredCluster& measured, const Fit& fit) {
     measured.seconds.push_back(fit.seconds);
     measured.inertia.push_back(fit.inertia);
     measured.iterations.push_back(fit.iterations);
@@ -127,7 +127,7 @@ void Benchmark::note(std::size_t first, const Fit& own, const Fit& other) {
   measured_[first + 1].excess.push_back(100 * (own.inertia / other.inertia - 1));
 }
 
-void Benchmark::run() {
+void ClusterBenchmark::run() {
   Progress progress("bench", static_cast<std::uint64_t>(options_.runs), "rounds",
                     session_.context.progress());
   for (std::int64_t i = 0; i < options_.runs; ++i) {  // each round has seeds of its own
@@ -145,17 +145,17 @@ void Benchmark::run() {
   }
 }
 
-const std::vector<std::string> kColumns = {"work",       "by",
-                                           "device",     "threads",
-                                           "rows",       "width",
-                                           "k",          "seconds",
-                                           "lowest",     "highest",
-                                           "iterations", "inertia",
-                                           "speedup",    "inertia_difference_percent"};
+const std::vector<std::string> kClusterColumns = {"work",       "by",
+                                                  "device",     "threads",
+                                                  "rows",       "width",
+                                                  "k",          "seconds",
+                                                  "lowest",     "highest",
+                                                  "iterations", "inertia",
+                                                  "speedup",    "inertia_difference_percent"};
 
-std::vector<std::vector<std::string>> Benchmark::rows() const {
+std::vector<std::vector<std::string>> ClusterBenchmark::rows() const {
   std::vector<std::vector<std::string>> table;
-  for (const Measured& measured : measured_) {
+  for (const MeasuredCluster& measured : measured_) {
     if (measured.seconds.empty()) continue;
     const Spread seconds = spread_of(measured.seconds);
     const bool beside = !measured.times.empty();
@@ -173,14 +173,14 @@ std::vector<std::vector<std::string>> Benchmark::rows() const {
   return table;
 }
 
-void bench_cluster(const Options& options, Session& session) {
+void bench_cluster(const BenchClusterOptions& options, Session& session) {
   if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   if (options.k > options.rows)
     throw UsageError(fmt::format("--k: {} clusters of {} rows", options.k, options.rows));
   const ComputeThreads compute_threads(session.context.threads);
-  Benchmark benchmark(options, session);
+  ClusterBenchmark benchmark(options, session);
   benchmark.run();
-  show_bench_table(kColumns, benchmark.rows(), options.csv, session);
+  show_bench_table(kClusterColumns, benchmark.rows(), options.csv, session);
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ Verb bench_cluster_verb() {
       .summary = "seconds of k-means: a whole fit and Lloyd's algorithm alone, and scikit-learn's",
       .example = "protogcd bench cluster --python python3 --csv cluster.csv",
       .declare = [](OptionTable& table) -> Action {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<BenchClusterOptions>();
         table.add("rows", &options->rows, "made-up features").at_least(1);
         table.add("width", &options->width, "numbers in a row").at_least(1);
         table.add("k", &options->k, "clusters, made up and looked for").at_least(1);

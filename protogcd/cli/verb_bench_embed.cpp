@@ -1,15 +1,15 @@
 // `protogcd bench embed`: photographs to features, beside its two halves alone.
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "protogcd/cli/bench_photos.h"
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/engine/embed.h"
 #include "protogcd/engine/embedder.h"
@@ -20,7 +20,7 @@
 namespace protogcd::cli {
 namespace {
 
-struct Options {
+struct BenchEmbedOptions {
   std::string backbone = "dino-vits16";
   std::int64_t images = 192;
   std::int64_t width = 500;
@@ -28,7 +28,7 @@ struct Options {
   std::int64_t runs = 5;
 };
 
-struct Rates {
+struct EmbedRates {
   std::vector<double> values;
 
   double median() const {
@@ -38,9 +38,9 @@ struct Rates {
   }
 };
 
-class Benchmark {
+class EmbedBenchmark {
  public:
-  Benchmark(const Options& options, Session& session);
+  EmbedBenchmark(const BenchEmbedOptions& options, Session& session);
   void run();
   void print() const;
 
@@ -52,20 +52,20 @@ class Benchmark {
   double shared() const { return 1 / (1 / decoding_.median() + 1 / model_.median()); }
   double slower() const { return std::min(decoding_.median(), model_.median()); }
 
-  const Options& options_;
+  const BenchEmbedOptions& options_;
   Session& session_;
   Placement placement_;
   std::int64_t batch_;
   BenchPhotos photos_;
   SourceTable sources_;  ///< the photographs, again and again
   Backbone backbone_;
-  Rates decoding_, model_, embed_;
+  EmbedRates decoding_, model_, embed_;
 };
 
 constexpr int kPhotos = 48;
 
 /// The preset's geometry with random weights, as a file: embed works with files.
-Backbone random_backbone(const Options& options, const ScratchFolder& folder) {
+Backbone random_backbone(const BenchEmbedOptions& options, const ScratchFolder& folder) {
   const VitPreset* preset = find_vit_preset(options.backbone);
   if (preset == nullptr)
     return load_backbone({.backbone = options.backbone, .weights_dir = {}, .heads = {}});
@@ -78,7 +78,7 @@ Backbone random_backbone(const Options& options, const ScratchFolder& folder) {
       {.backbone = file.string(), .weights_dir = {}, .heads = preset->config.heads});
 }
 
-Benchmark::Benchmark(const Options& options, Session& session)
+EmbedBenchmark::EmbedBenchmark(const BenchEmbedOptions& options, Session& session)
     : options_(options),
       session_(session),
       placement_(place(session.context)),
@@ -92,32 +92,32 @@ Benchmark::Benchmark(const Options& options, Session& session)
 }
 
 template <class Function>
-double seconds_of(const Function& function) {
+double seconds_taken_by(const Function& function) {
   const auto start = std::chrono::steady_clock::now();
   function();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double Benchmark::time_decoding() const {
+double EmbedBenchmark::time_decoding() const {
   std::vector<std::uint32_t> list(sources_.size());
   std::iota(list.begin(), list.end(), 0U);
   SkippedFiles skipped(session_.bad_image_policy(), list.size());
   const LoaderOptions loader = loader_options(backbone_.preprocessing, {}, batch_,
                                               session_.context.threads, placement_.device);
-  return static_cast<double>(options_.images) / seconds_of([&] {
+  return static_cast<double>(options_.images) / seconds_taken_by([&] {
            ImageLoader images(sources_, ImageList::center_views(list), loader, skipped);
            while (images.next() != nullptr) {
            }
          });
 }
 
-double Benchmark::time_model(const Embedder& embedder) const {
+double EmbedBenchmark::time_model(const Embedder& embedder) const {
   const std::int64_t size = backbone_.preprocessing.size;
   const at::Tensor images =
       at::randn({batch_, 3, size, size}, at::device(placement_.device).dtype(at::kFloat));
   const std::int64_t batches = (options_.images + batch_ - 1) / batch_;
   Embedder::wait(embedder.start(images));
-  return static_cast<double>(batches * batch_) / seconds_of([&] {
+  return static_cast<double>(batches * batch_) / seconds_taken_by([&] {
            Embedder::Pending last = embedder.start(images);
            for (std::int64_t i = 1; i < batches; ++i) {
              Embedder::Pending next = embedder.start(images);
@@ -128,7 +128,7 @@ double Benchmark::time_model(const Embedder& embedder) const {
          });
 }
 
-double Benchmark::time_embed() const {
+double EmbedBenchmark::time_embed() const {
   const EmbedOptions embedding{
       .out = photos_.folder() / "features.npy", .batch = batch_, .reading = {}, .overwrite = true};
   const Context context{.device = session_.context.device,
@@ -140,7 +140,7 @@ double Benchmark::time_embed() const {
   return static_cast<double>(summary.images) / summary.seconds;
 }
 
-void Benchmark::run() {
+void EmbedBenchmark::run() {
   const ComputeThreads compute_threads(session_.context.threads);
   const Embedder embedder(backbone_, placement_, /*with_tokens=*/false);
   time_decoding();                                    // files come into memory
@@ -151,7 +151,7 @@ void Benchmark::run() {
   }
 }
 
-void Benchmark::print() const {
+void EmbedBenchmark::print() const {
   if (session_.json()) {
     session_.print_json({{"backbone", options_.backbone},
                          {"device", placement_.device.str()},
@@ -185,7 +185,7 @@ Verb bench_embed_verb() {
           .summary = "photographs to features, beside decoding alone and the model alone",
           .example = "protogcd bench embed --backbone dino-vitb16",
           .declare = [](OptionTable& table) -> Action {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<BenchEmbedOptions>();
             table.add("backbone", &options->backbone, "a preset (random weights) or a file")
                 .value_name("NAME|FILE");
             table.add("images", &options->images, "photographs embedded per run")
@@ -201,7 +201,7 @@ Verb bench_embed_verb() {
                 .at_least(1)
                 .at_most(1000);
             return [options](Session& session) {
-              Benchmark benchmark(*options, session);
+              EmbedBenchmark benchmark(*options, session);
               benchmark.run();
               benchmark.print();
             };

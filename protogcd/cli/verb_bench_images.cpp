@@ -1,7 +1,7 @@
 // `protogcd bench images`: how fast image files become network input, beside Pillow on the same
 // files in the same call.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "protogcd/cli/bench_photos.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/image/image_options.h"
@@ -54,7 +54,7 @@ for _ in range(passes):
 print(PIL.__version__, passes * len(paths) / (time.process_time() - start))
 )";
 
-struct Options {
+struct BenchImagesOptions {
   ImageOptions images;
   std::string python;
   std::int64_t width = 500;
@@ -89,7 +89,7 @@ std::string output_of(std::vector<std::string> command, const std::filesystem::p
 }
 
 /// Images per second of several runs.
-struct Rates {
+struct ImagesRates {
   std::vector<double> values;
 
   double median() const {
@@ -126,9 +126,9 @@ BenchPhotos make_photos(std::int64_t photo_width, std::uint64_t seed) {
           seed};
 }
 
-class Benchmark {
+class ImagesBenchmark {
  public:
-  Benchmark(const Session& session, const Options& options)
+  ImagesBenchmark(const Session& session, const BenchImagesOptions& options)
       : session_(session),
         options_(options),
         photos_(make_photos(options.width, session.context.seed)) {}
@@ -148,13 +148,13 @@ class Benchmark {
   nlohmann::json to_json() const;
 
   const Session& session_;
-  const Options& options_;
+  const BenchImagesOptions& options_;
   BenchPhotos photos_;
-  Rates one_core_, fast_, all_threads_, pillow_;
+  ImagesRates one_core_, fast_, all_threads_, pillow_;
   std::string pillow_version_;
 };
 
-void Benchmark::read_all_files(ImageReader& reader, Image& view) const {
+void ImagesBenchmark::read_all_files(ImageReader& reader, Image& view) const {
   for (const auto& file : photos_.files()) {
     if (const auto bad = reader.read_center_view(file, kView, view)) {
       throw InternalError(fmt::format("{}: {}", file.string(), bad->reason));
@@ -163,7 +163,7 @@ void Benchmark::read_all_files(ImageReader& reader, Image& view) const {
 }
 
 /// Images per second of CPU time.
-double Benchmark::time_one_core(const DecodeOptions& decode) const {
+double ImagesBenchmark::time_one_core(const DecodeOptions& decode) const {
   ImageReader reader(decode);
   Image view;
   const double start = cpu_seconds();
@@ -172,7 +172,7 @@ double Benchmark::time_one_core(const DecodeOptions& decode) const {
 }
 
 /// Images per second of real time.
-double Benchmark::time_all_threads() const {
+double ImagesBenchmark::time_all_threads() const {
   const std::size_t threads = session_.context.threads;
   ThreadPool pool(threads);
   const auto start = std::chrono::steady_clock::now();
@@ -185,7 +185,7 @@ double Benchmark::time_all_threads() const {
   return images_per_thread() * static_cast<double>(threads) / seconds.count();
 }
 
-double Benchmark::time_pillow() {
+double ImagesBenchmark::time_pillow() {
   std::vector<std::string> command = {options_.python, "-c", kPillowScript,
                                       (photos_.folder() / "views").string(),
                                       std::to_string(options_.passes)};
@@ -199,7 +199,7 @@ double Benchmark::time_pillow() {
 }
 
 /// A comparison of speeds is worth something only between equal results.
-void Benchmark::compare_views() const {
+void ImagesBenchmark::compare_views() const {
   const std::string theirs = read_text_file(photos_.folder() / "views");
   std::string ours;
   ImageReader reader;
@@ -211,7 +211,7 @@ void Benchmark::compare_views() const {
   if (ours != theirs) throw InternalError("our views differ from Pillow's");
 }
 
-void Benchmark::run() {
+void ImagesBenchmark::run() {
   const DecodeOptions exact, fast = decode_options({.fast_decode = true}, true, kView.short_side);
   time_one_core(exact);  // warms up the files and the clock
   for (std::int64_t i = 0; i < options_.runs; ++i) {
@@ -223,7 +223,7 @@ void Benchmark::run() {
   if (with_pillow()) compare_views();
 }
 
-nlohmann::json Benchmark::to_json() const {
+nlohmann::json ImagesBenchmark::to_json() const {
   nlohmann::json result = {{"width", photos_.size().width},
                            {"height", photos_.size().height},
                            {"mean_file_bytes", photos_.mean_bytes()},
@@ -242,7 +242,7 @@ nlohmann::json Benchmark::to_json() const {
   return result;
 }
 
-void Benchmark::print() const {
+void ImagesBenchmark::print() const {
   if (session_.json()) {
     session_.print_json(to_json());
     return;
@@ -273,7 +273,7 @@ Verb bench_images_verb() {
           .summary = "how fast image files become network input, beside Pillow",
           .example = "protogcd bench images --python python3",
           .declare = [](OptionTable& table) -> Action {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<BenchImagesOptions>();
             table.add("python", &options->python, "a Python interpreter with Pillow to compare to")
                 .value_name("PATH");
             declare_image_options(table, options->images);
@@ -287,7 +287,7 @@ Verb bench_images_verb() {
                 .at_least(1)
                 .at_most(10000);
             return [options](Session& session) {
-              Benchmark benchmark(session, *options);
+              ImagesBenchmark benchmark(session, *options);
               benchmark.run();
               benchmark.print();
             };

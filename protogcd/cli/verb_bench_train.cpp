@@ -2,7 +2,7 @@
 // PyTorch and the machine's matrix product, all in one call.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "protogcd/cli/bench_table.h"
@@ -22,6 +21,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/discovery/train_options.h"
 #include "protogcd/engine/bank_views.h"
@@ -36,7 +36,7 @@
 namespace protogcd::cli {
 namespace {
 
-struct Options {
+struct BenchTrainOptions {
   std::string backbone = "dino-vits16";
   MethodChoice method;
   std::int64_t batch = 128, classes = 100, images = 1024;
@@ -80,9 +80,9 @@ Trunk raw_trunk(VitConfig config, at::ScalarType type, at::Device device) {
   return {Vit(config, random_vit_state(config, at::kFloat, 0.02)), type, device, blocks};
 }
 
-class Benchmark {
+class TrainBenchmark {
  public:
-  Benchmark(const Options& options, Session& session);
+  TrainBenchmark(const BenchTrainOptions& options, Session& session);
   void run();
   std::vector<std::vector<std::string>> rows() const;
 
@@ -117,7 +117,7 @@ class Benchmark {
   std::unique_ptr<Method> make_method() const;
   double operations_of(const Method& method) const;
 
-  const Options& options_;
+  const BenchTrainOptions& options_;
   Session& session_;
   Placement placement_;
   VitConfig config_;
@@ -149,7 +149,7 @@ VitConfig config_of(const std::string& name) {
                    "speed does not depend on weights: name the preset of the model");
 }
 
-Benchmark::Benchmark(const Options& options, Session& session)
+TrainBenchmark::TrainBenchmark(const BenchTrainOptions& options, Session& session)
     : options_(options),
       session_(session),
       placement_(place(session.context)),
@@ -176,7 +176,7 @@ Benchmark::Benchmark(const Options& options, Session& session)
   if (!options.python.empty()) add_python_step();
 }
 
-void Benchmark::advance(ViewSource& views) {
+void TrainBenchmark::advance(ViewSource& views) {
   std::size_t& left = left_[&views];
   if (left == 0) {
     views.start_epoch(epoch_++, 0);
@@ -186,12 +186,12 @@ void Benchmark::advance(ViewSource& views) {
   views.advance();
 }
 
-TrunkTokens Benchmark::next_tokens() {
+TrunkTokens TrainBenchmark::next_tokens() {
   advance(*views_);
   return views_->tokens();
 }
 
-at::Tensor Benchmark::run_step(ViewSource& views, CapturedWork& captured) {
+at::Tensor TrainBenchmark::run_step(ViewSource& views, CapturedWork& captured) {
   advance(views);
   captured.run([&] {
     batches_[0].tokens = views.tokens();
@@ -200,7 +200,7 @@ at::Tensor Benchmark::run_step(ViewSource& views, CapturedWork& captured) {
   return step_->parameters().values();
 }
 
-void Benchmark::add_bank_step() {
+void TrainBenchmark::add_bank_step() {
   const BankLayout layout{.views = 2,
                           .images = options_.images,
                           .tokens = tokens_,
@@ -233,7 +233,7 @@ class NoSets : public SetFeatures {
 };
 
 /// In the middle of its training.
-std::unique_ptr<Method> Benchmark::make_method() const {
+std::unique_ptr<Method> TrainBenchmark::make_method() const {
   constexpr std::int64_t kEpochs = 100;
   MethodChoice choice = options_.method;
   choice->resolve({.epochs = kEpochs});
@@ -261,7 +261,7 @@ std::unique_ptr<Method> Benchmark::make_method() const {
   return method;
 }
 
-double Benchmark::operations_of(const Method& method) const {
+double TrainBenchmark::operations_of(const Method& method) const {
   std::int64_t numbers = 0;
   for (const auto& [name, tensor] : method.parameters())
     if (tensor.dim() == 2) numbers += tensor.numel();
@@ -269,7 +269,7 @@ double Benchmark::operations_of(const Method& method) const {
 }
 
 /// New crops of images that lie on the GPU.
-void Benchmark::add_fresh_step() {
+void TrainBenchmark::add_fresh_step() {
   const auto count = static_cast<std::size_t>(options_.images);
   ImageCache cache(count, std::numeric_limits<std::uint64_t>::max());
   const ViewSize view = ViewSize::for_crop(static_cast<int>(size_));
@@ -298,7 +298,7 @@ void Benchmark::add_fresh_step() {
 }
 
 /// Where the time of a bank step goes.
-void Benchmark::add_parts() {
+void TrainBenchmark::add_parts() {
   measured_.push_back({"bank: gather", [this] {
                          return time(options_.steps, [&] { return next_tokens().class_token; });
                        }});
@@ -325,7 +325,7 @@ void Benchmark::add_parts() {
                        }});
 }
 
-void Benchmark::add_full_step() {
+void TrainBenchmark::add_full_step() {
   trunk_.emplace(raw_trunk(config_, placement_.frozen, placement_.device));
   full_ = std::make_unique<FullBlock>(vit_, placement_.trained, placement_.device);
   full_method_ = make_method();
@@ -341,7 +341,7 @@ void Benchmark::add_full_step() {
                        }});
 }
 
-void Benchmark::add_python_step() {
+void TrainBenchmark::add_python_step() {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   python_ = std::make_unique<PythonProcess>(
       options_.python, kTorchStepScript,
@@ -365,7 +365,7 @@ void Benchmark::add_python_step() {
        }});
 }
 
-void Benchmark::run() {
+void TrainBenchmark::run() {
   // As training does it; the roof is a product in the same numbers.
   const Tf32Products tf32(placement_.device.is_cuda() && placement_.frozen == at::kBFloat16);
   const std::int64_t side = placement_.device.is_cuda() ? 8192 : 2048;
@@ -391,11 +391,11 @@ void Benchmark::run() {
   }
 }
 
-const std::vector<std::string> kColumns = {
+const std::vector<std::string> kTrainColumns = {
     "step",   "backbone", "device",   "dtype",  "threads",     "batch", "milliseconds",
     "lowest", "highest",  "images/s", "gflops", "roof_gflops", "share", "times_bank"};
 
-std::vector<std::vector<std::string>> Benchmark::rows() const {
+std::vector<std::vector<std::string>> TrainBenchmark::rows() const {
   const double side = placement_.device.is_cuda() ? 8192 : 2048;
   const auto rate_of = [&](const std::vector<double>& roofs) {
     return roofs.empty() ? 0 : 2 * side * side * side / spread_of(roofs).median / 1e6;
@@ -421,7 +421,7 @@ std::vector<std::vector<std::string>> Benchmark::rows() const {
   return table;
 }
 
-void bench_train(const Options& options, Session& session) {
+void bench_train(const BenchTrainOptions& options, Session& session) {
   if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
   if (options.batch > options.images) {
     throw UsageError(fmt::format("--batch: {} images a step are more than the {} of the bank",
@@ -429,9 +429,9 @@ void bench_train(const Options& options, Session& session) {
                      "give more --images");
   }
   const ComputeThreads compute_threads(session.context.threads);
-  Benchmark benchmark(options, session);
+  TrainBenchmark benchmark(options, session);
   benchmark.run();
-  show_bench_table(kColumns, benchmark.rows(), options.csv, session);
+  show_bench_table(kTrainColumns, benchmark.rows(), options.csv, session);
 }
 
 }  // namespace
@@ -445,7 +445,7 @@ Verb bench_train_verb() {
       .variants = method_names(),
       .variant_group = kMethodGroup,
       .declare_variant = [](OptionTable& table, const std::string& method) -> Action {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<BenchTrainOptions>();
         declare_method(table, options->method, method);
         table.add("backbone", &options->backbone, "a preset; weights are random")
             .value_name("NAME");

@@ -1,6 +1,6 @@
 // `protogcd bench tsne`: a map of rows, beside scikit-learn's of the same rows in the same run, and
 // how good both are.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>
@@ -23,7 +23,7 @@
 namespace protogcd::cli {
 namespace {
 
-struct Options {
+struct BenchTsneOptions {
   std::int64_t rows = 20000, width = 192, centres = 100, runs = 1;
   double separation = 0.5, perplexity = 30;
   std::filesystem::path features;
@@ -39,7 +39,7 @@ struct Rows {
 };
 
 /// Unit rows around directions, as `bench cluster` makes them.
-Rows made_up_rows(const Options& options, std::uint64_t seed) {
+Rows made_up_rows(const BenchTsneOptions& options, std::uint64_t seed) {
   const auto rows = static_cast<std::size_t>(options.rows);
   const auto width = static_cast<std::size_t>(options.width);
   const auto centres = static_cast<std::size_t>(options.centres);
@@ -86,31 +86,31 @@ void write_rows(const std::filesystem::path& path, const Rows& rows) {
                    .bytes = std::as_bytes(std::span(rows.values))});
 }
 
-struct Measured {
+struct MeasuredTsne {
   std::string by;
   std::vector<double> seconds = {}, iterations = {}, preserved = {}, divergence = {}, times = {};
 };
 
-class Benchmark {
+class TsneBenchmark {
  public:
-  Benchmark(const Options& options, Session& session);
+  TsneBenchmark(const BenchTsneOptions& options, Session& session);
   void run();
   std::vector<std::vector<std::string>> table() const;
 
  private:
   void ours(std::uint64_t seed);
   void theirs(std::uint64_t seed);
-  void judge(const std::vector<float>& map, Measured& measured) const;
+  void judge(const std::vector<float>& map, MeasuredTsne& measured) const;
 
-  const Options& options_;
+  const BenchTsneOptions& options_;
   Session& session_;
   ScratchFolder folder_;
   Rows rows_;
   std::unique_ptr<PythonProcess> python_;
-  Measured own_{.by = "protogcd"}, other_{.by = "scikit-learn"};
+  MeasuredTsne own_{.by = "protogcd"}, other_{.by = "scikit-learn"};
 };
 
-Benchmark::Benchmark(const Options& options, Session& session)
+TsneBenchmark::TsneBenchmark(const BenchTsneOptions& options, Session& session)
     : options_(options),
       session_(session),
       rows_(options.features.empty() ? made_up_rows(options, session.context.seed)
@@ -132,7 +132,7 @@ Benchmark::Benchmark(const Options& options, Session& session)
     throw UsageError(fmt::format("--python: '{}' cannot run scikit-learn", options.python));
 }
 
-void Benchmark::judge(const std::vector<float>& map, Measured& measured) const {
+void TsneBenchmark::judge(const std::vector<float>& map, MeasuredTsne& measured) const {
   const std::size_t threads = session_.context.threads;
   measured.preserved.push_back(
       neighbourhood_preservation(rows_.values, rows_.width, map, {.threads = threads}));
@@ -140,7 +140,7 @@ void Benchmark::judge(const std::vector<float>& map, Measured& measured) const {
       map_divergence(rows_.values, rows_.width, map, options_.perplexity, threads));
 }
 
-void Benchmark::ours(std::uint64_t seed) {
+void TsneBenchmark::ours(std::uint64_t seed) {
   int iterations = 0;
   TsneOptions options{.perplexity = options_.perplexity,
                       .seed = seed,
@@ -157,7 +157,7 @@ void Benchmark::ours(std::uint64_t seed) {
   judge(map, own_);
 }
 
-void Benchmark::theirs(std::uint64_t seed) {
+void TsneBenchmark::theirs(std::uint64_t seed) {
   const auto path = folder_ / "map.npy";
   std::istringstream answer(python_->ask(fmt::format("{} {}", seed, path.string())));
   double seconds = 0, iterations = 0;
@@ -169,7 +169,7 @@ void Benchmark::theirs(std::uint64_t seed) {
   judge(floats_of(NpyFile(path).array()), other_);
 }
 
-void Benchmark::run() {
+void TsneBenchmark::run() {
   Progress progress("bench", static_cast<std::uint64_t>(options_.runs), "rounds",
                     session_.context.progress());
   for (std::int64_t i = 0; i < options_.runs; ++i) {
@@ -180,13 +180,13 @@ void Benchmark::run() {
   }
 }
 
-const std::vector<std::string> kColumns = {"by",         "threads",   "rows",       "width",
-                                           "perplexity", "seconds",   "lowest",     "highest",
-                                           "iterations", "preserved", "divergence", "speedup"};
+const std::vector<std::string> kTsneColumns = {"by",         "threads",   "rows",       "width",
+                                               "perplexity", "seconds",   "lowest",     "highest",
+                                               "iterations", "preserved", "divergence", "speedup"};
 
-std::vector<std::vector<std::string>> Benchmark::table() const {
+std::vector<std::vector<std::string>> TsneBenchmark::table() const {
   std::vector<std::vector<std::string>> table;
-  for (const Measured& measured : {own_, other_}) {
+  for (const MeasuredTsne& measured : {own_, other_}) {
     if (measured.seconds.empty()) continue;
     const Spread seconds = spread_of(measured.seconds);
     table.push_back(
@@ -202,11 +202,11 @@ std::vector<std::vector<std::string>> Benchmark::table() const {
   return table;
 }
 
-void bench_tsne(const Options& options, Session& session) {
+void bench_tsne(const BenchTsneOptions& options, Session& session) {
   if (!options.csv.empty()) check_output_path(options.csv, options.overwrite, "csv");
-  Benchmark benchmark(options, session);
+  TsneBenchmark benchmark(options, session);
   benchmark.run();
-  show_bench_table(kColumns, benchmark.table(), options.csv, session);
+  show_bench_table(kTsneColumns, benchmark.table(), options.csv, session);
 }
 
 }  // namespace
@@ -217,7 +217,7 @@ Verb bench_tsne_verb() {
       .summary = "seconds and quality of a t-SNE map, and scikit-learn's",
       .example = "protogcd bench tsne --rows 20000 --width 192 --python python3 --csv tsne.csv",
       .declare = [](OptionTable& table) -> Action {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<BenchTsneOptions>();
         table.add("rows", &options->rows, "made-up features").at_least(4);
         table.add("width", &options->width, "numbers in a row").at_least(1);
         table.add("centres", &options->centres, "that the rows lie around").at_least(1);

@@ -1,10 +1,9 @@
 // `protogcd cluster`: groups of images by k-means on frozen features.
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "protogcd/analysis/accuracy.h"
@@ -15,6 +14,7 @@
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/engine/placement.h"
 #include "protogcd/model/centroid_model.h"
 #include "protogcd/nn/device.h"

@@ -1,5 +1,5 @@
 // `protogcd completion`: shell completion scripts.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 

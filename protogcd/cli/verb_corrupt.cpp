@@ -1,15 +1,15 @@
 // `protogcd corrupt`: images as noise, blur, weather and compression leave them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/corruption_options.h"
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/corrupted_folder.h"
 #include "protogcd/image/encode.h"

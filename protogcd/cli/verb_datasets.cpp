@@ -1,13 +1,13 @@
 // `protogcd datasets list|info|split`: known datasets, and what is in one's data.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/benchmark.h"
 #include "protogcd/data/data_options.h"
 #include "protogcd/data/duplicates.h"

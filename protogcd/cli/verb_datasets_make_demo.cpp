@@ -1,11 +1,11 @@
 // `protogcd datasets make-demo`: the built-in dataset, drawn by code.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/drawn/demo_dataset.h"
 #include "protogcd/image/encode.h"
 

@@ -1,11 +1,11 @@
 // `protogcd datasets make-shapes`: random shapes to pre-train a backbone on, drawn by code.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/drawn/shapes_dataset.h"
 #include "protogcd/image/encode.h"
 

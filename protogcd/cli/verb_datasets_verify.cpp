@@ -1,15 +1,15 @@
 // `protogcd datasets verify`: is everything there, and can every image be read?
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/data_options.h"
 #include "protogcd/data/verify.h"

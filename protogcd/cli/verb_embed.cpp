@@ -1,11 +1,11 @@
 // `protogcd embed`: features of images, to a file.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/engine/embed.h"

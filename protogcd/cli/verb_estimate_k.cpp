@@ -1,8 +1,7 @@
 // `protogcd estimate-k`: how many classes are there among half-labelled images?
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/bench_photos.h"
 #include "protogcd/cli/interrupt.h"
@@ -11,6 +10,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/discovery/class_number_baselines.h"
 #include "protogcd/discovery/discover.h"
 #include "protogcd/nn/device.h"

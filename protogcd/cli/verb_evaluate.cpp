@@ -1,9 +1,8 @@
 // `protogcd evaluate`: how good a trained model is on images whose classes are known.
 #include <ATen/core/Tensor.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "protogcd/analysis/cluster_metrics.h"
@@ -11,6 +10,7 @@
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/data_options.h"
 #include "protogcd/data/image_set.h"

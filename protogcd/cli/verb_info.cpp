@@ -1,10 +1,9 @@
 // `protogcd info`: what this build can do on this machine; the first thing to paste into a bug
 // report.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/image/decode.h"

@@ -1,10 +1,10 @@
 // `protogcd methods`: what can be learned by.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/json.h"
 #include "protogcd/methods/registry.h"
 
 namespace protogcd::cli {

@@ -1,16 +1,16 @@
 // `protogcd ood`: how well a model tells images of its classes from images of none; and the
 // threshold by which `predict` flags outliers.
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/model/model_outputs.h"

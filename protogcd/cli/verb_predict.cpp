@@ -1,10 +1,10 @@
 // `protogcd predict`: classes of images, by a trained model.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/model/prediction.h"

@@ -1,12 +1,12 @@
 // `protogcd pretrain`: a backbone from scratch.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/user_data.h"
 #include "protogcd/pretrain/pretrainer.h"
 

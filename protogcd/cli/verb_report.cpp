@@ -1,13 +1,13 @@
 // `protogcd report`: a run as one HTML page.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 #include "protogcd/report/run_export.h"

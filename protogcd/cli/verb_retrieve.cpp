@@ -1,13 +1,13 @@
 // `protogcd retrieve`: the most and the least typical images of every class.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/model/prediction.h"

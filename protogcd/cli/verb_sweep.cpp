@@ -1,15 +1,16 @@
 // `protogcd sweep`: many runs from one file, one table of what they found.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/command_line.h"
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/launch.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/data_options.h"
 #include "protogcd/nn/device.h"
@@ -155,7 +156,7 @@ RunnerOptions runner_options(const SweepVerbOptions& options, const SweepFile& f
   std::size_t jobs = static_cast<std::size_t>(options.jobs);
   if (jobs == 0) jobs = resolve_device(device).is_cuda ? 1 : threads;
   jobs = std::min(jobs, cells);
-  return {.program = std::filesystem::read_symlink("/proc/self/exe").string(),
+  return {.program = program_to_start(),
           .out = options.out,
           .jobs = jobs,
           .threads = std::max<std::size_t>(1, threads / jobs),

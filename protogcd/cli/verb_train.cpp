@@ -1,16 +1,16 @@
 // `protogcd train` and `protogcd discover`: a method, on a known dataset or on one's own images.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/method_options.h"
 #include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/discovery/discover.h"
 #include "protogcd/report/page.h"

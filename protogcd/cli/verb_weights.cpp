@@ -1,15 +1,15 @@
 // `protogcd weights inspect|convert`: what is in a weight file, and the same as safetensors.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/nn/convert_weights.h"
 #include "protogcd/nn/vit_config.h"

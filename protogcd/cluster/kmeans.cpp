@@ -1,11 +1,12 @@
 #include "protogcd/cluster/kmeans.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/cluster/lloyd.h"
 #include "protogcd/cluster/seeding.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 
@@ -17,7 +18,7 @@ Clustering kmeans(const Points& points, const KMeansOptions& options) {
 Clustering lloyd(const Points& points, const at::Tensor& centroids, const KMeansOptions& options) {
   if (centroids.dim() != 2 || centroids.size(0) < 1 || centroids.size(1) != points.width()) {
     throw InternalError(fmt::format("centroids [{}] for rows of {} numbers",
-                                    fmt::join(centroids.sizes(), ", "), points.width()));
+                                    join(centroids.sizes(), ", "), points.width()));
   }
   return run_lloyd(points, (centroids.to(points.rows().options()) - points.mean()).contiguous(), {},
                    options);

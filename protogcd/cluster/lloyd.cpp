@@ -1,7 +1,7 @@
 #include "protogcd/cluster/lloyd.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 

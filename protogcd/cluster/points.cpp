@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "protogcd/cluster/row_loops.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 namespace {
@@ -20,7 +21,7 @@ constexpr double kLargestSquare = 1e30;  // its square root still has a finite s
 void check_shape(const at::Tensor& features, const std::string& name) {
   if (features.dim() != 2 || features.size(0) == 0 || features.size(1) == 0) {
     throw DataError(fmt::format("{}: expected rows of numbers [N, D], got the shape [{}]", name,
-                                fmt::join(features.sizes(), ", ")));
+                                join(features.sizes(), ", ")));
   }
   if (features.scalar_type() != at::kFloat && features.scalar_type() != at::kDouble) {
     throw DataError(fmt::format("{}: expected float32 or float64 numbers", name));

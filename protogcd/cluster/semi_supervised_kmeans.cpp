@@ -1,7 +1,7 @@
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/cluster/lloyd.h"
 #include "protogcd/cluster/seeding.h"

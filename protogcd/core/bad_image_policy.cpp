@@ -1,6 +1,6 @@
 #include "protogcd/core/bad_image_policy.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "protogcd/core/csv.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

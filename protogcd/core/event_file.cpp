@@ -1,7 +1,7 @@
 #include "protogcd/core/event_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::string_view kPrefix = kEventFilePrefix, kSuffix = ".protogcd";
 
 // Fields of the messages Event, SummaryValue and SessionLog (tensorboard/compat/proto), with the
 // kind of value that protocol buffers put beside a field's number.
-enum Kind : unsigned { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+enum WireType : unsigned { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 constexpr unsigned kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3, kEventSummary = 5,
                    kEventSessionLog = 7;
 constexpr unsigned kSummaryValue = 1, kValueTag = 1, kValueSimpleValue = 2;

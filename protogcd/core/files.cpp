@@ -1,7 +1,7 @@
 #include "protogcd/core/files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,6 +35,8 @@ std::filesystem::path temporary_name(const std::filesystem::path& target, const 
   return folder_of(target) / fmt::format(".{}{}.partial", target.filename().string(), own);
 }
 
+}  // namespace
+
 void flush_folder(const std::filesystem::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) throw_file_error("open the folder", path, errno);
@@ -43,8 +45,6 @@ void flush_folder(const std::filesystem::path& path) {
   // Some file systems cannot flush a folder (EINVAL); the rename itself has been done.
   if (code != 0 && code != EINVAL) throw_file_error("flush the folder", path, code);
 }
-
-}  // namespace
 
 std::string read_text_file(const std::filesystem::path& path, std::uint64_t size_limit) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

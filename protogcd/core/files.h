@@ -45,6 +45,9 @@ class AtomicFile {
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+/// Makes the names in a folder outlast a power failure, where its file system can.
+void flush_folder(const std::filesystem::path& path);
+
 /// Creates the folder and its parents; FileError names it if that fails.
 void create_folders(const std::filesystem::path& path);
 

@@ -1,16 +1,16 @@
 #include "protogcd/core/json_lines.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 
 namespace protogcd {
 
@@ -35,7 +35,7 @@ void keep_json_lines_before(const std::filesystem::path& file, const std::string
   std::istringstream lines(read_text_file(file));
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto json = parse_json_or_discard(line);
     // The last line may have been cut short.
     if (json.is_object() && json.value(key, limit) < limit) kept += line + "\n";
   }

@@ -1,6 +1,6 @@
 #include "protogcd/core/npy.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <bit>
@@ -19,9 +19,9 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr auto kMagic = "\x93NUMPY"sv;
-constexpr std::size_t kLargestHeader = 1 << 20;
+constexpr std::size_t kLargestNpyHeader = 1 << 20;
 constexpr std::size_t kMostDimensions = 32;  // numpy's own limit before version 2
-constexpr std::size_t kDataAlignment = 64;
+constexpr std::size_t kNpyAlignment = 64;
 
 constexpr std::array<std::pair<std::string_view, ElementType>, 12> kTypes = {{
     {"<f8", ElementType::kFloat64},
@@ -120,14 +120,14 @@ class HeaderParser {
   const std::string& name_;
 };
 
-std::optional<ElementType> type_of(std::string_view descr) {
+std::optional<ElementType> type_of_descr(std::string_view descr) {
   for (const auto& [text, type] : kTypes) {
     if (text == descr) return type;
   }
   return std::nullopt;
 }
 
-std::string header_text(ElementType type, std::span<const std::int64_t> shape) {
+std::string npy_header(ElementType type, std::span<const std::int64_t> shape) {
   std::string_view descr;
   for (const auto& [text, known] : kTypes) {
     if (known == type && descr.empty()) descr = text;
@@ -141,7 +141,7 @@ std::string header_text(ElementType type, std::span<const std::int64_t> shape) {
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, sizes);
   const std::size_t before = kMagic.size() + 4;
   const std::size_t used = before + text.size() + 1;
-  text.append((kDataAlignment - used % kDataAlignment) % kDataAlignment, ' ');
+  text.append((kNpyAlignment - used % kNpyAlignment) % kNpyAlignment, ' ');
   return text + '\n';
 }
 
@@ -181,14 +181,14 @@ void NpyFile::parse(std::span<const std::byte> bytes) {
   std::uint32_t length = 0;
   if (text.size() < start) fail("the header is cut short");
   std::memcpy(&length, text.data() + kMagic.size() + 2, length_bytes);
-  if (length > kLargestHeader || length > text.size() - start) {
+  if (length > kLargestNpyHeader || length > text.size() - start) {
     fail(fmt::format("header at offset {} claims {} bytes, the file has {}", start, length,
                      text.size()));
   }
   std::string descr;
   bool fortran = false;
   HeaderParser(text.substr(start, length), array_.name).parse(descr, fortran, array_.shape);
-  const auto type = type_of(descr);
+  const auto type = type_of_descr(descr);
   if (descr.find('O') != std::string::npos) fail("holds Python objects, which are not supported");
   if (descr.starts_with('>')) fail(fmt::format("big-endian type '{}' is not supported", descr));
   if (!type) fail(fmt::format("type '{}' is not supported", descr));
@@ -232,7 +232,7 @@ NpyWriter::NpyWriter(const std::filesystem::path& path, ElementType type,
 }
 
 std::string npy_preamble(ElementType type, std::span<const std::int64_t> shape) {
-  const std::string header = header_text(type, shape);
+  const std::string header = npy_header(type, shape);
   const auto length = static_cast<std::uint16_t>(header.size());
   std::string text(kMagic);
   text += "\x01\x00"sv;

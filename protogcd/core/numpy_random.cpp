@@ -1,6 +1,6 @@
 #include "protogcd/core/numpy_random.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 #include <numeric>

@@ -1,16 +1,16 @@
 #include "protogcd/core/partial_rows.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/npy.h"
 #include "protogcd/core/text.h"
 
@@ -49,13 +49,6 @@ int open_file(const fs::path& path) {
 
 void flush(int descriptor, const fs::path& path) {
   if (::fdatasync(descriptor) != 0) fail("flush", path);
-}
-
-void flush_folder(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail("open the folder", path);
-  ::fsync(descriptor);  // some file systems cannot; the names are there already
-  ::close(descriptor);
 }
 
 fs::path parent_of(const fs::path& path) {
@@ -119,7 +112,7 @@ void PartialRows::start(const std::map<std::string, std::string>& identity) {
 void PartialRows::continue_from_journal(const std::map<std::string, std::string>& identity) {
   std::map<std::string, std::string> stored;
   try {
-    stored = nlohmann::json::parse(read_text_file(folder_ / kIdentityFile))
+    stored = parse_json(read_text_file(folder_ / kIdentityFile))
                  .get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception&) {
   }

@@ -1,6 +1,6 @@
 #include "protogcd/core/progress.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/text.h"
 

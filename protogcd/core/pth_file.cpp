@@ -1,6 +1,6 @@
 #include "protogcd/core/pth_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 namespace protogcd {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 
 struct StorageType {
   std::string_view name;
@@ -84,7 +84,7 @@ class Reader {
       const PickleValue& item = *value.items[i + 1];
       const std::string key_text =
           key.is_string() ? std::string(key.text) : fmt::format("{}", key.integer);
-      if (!key.is_string() && !key.is(Kind::kInteger)) continue;
+      if (!key.is_string() && !key.is(PickleKind::kInteger)) continue;
       const std::string name = prefix + key_text;
       if (name.size() > kLongestName) {
         throw ModelFileError(fmt::format("{}: entry '{}...': its name has {} characters", name_,
@@ -97,7 +97,7 @@ class Reader {
         if (entries.size() >= kMostEntries)
           throw ModelFileError(fmt::format("{}: too many tensors", name_));
         entries.push_back(tensor(item, name));
-      } else if (item.is(Kind::kDict) || is_call(item, "collections.OrderedDict")) {
+      } else if (item.is(PickleKind::kDict) || is_call(item, "collections.OrderedDict")) {
         collect(item, name + ".", depth + 1);
       }
     }
@@ -109,16 +109,16 @@ class Reader {
   }
 
   static bool is_call(const PickleValue& value, std::string_view function) {
-    return value.is(Kind::kObject) && value.text == function;
+    return value.is(PickleKind::kObject) && value.text == function;
   }
 
   /// ('storage', type, key, location, count)
   Storage storage(const PickleValue& value, const std::string& entry) const {
-    const PickleValue* id = value.is(Kind::kPersistent) ? value.arguments : nullptr;
-    if (id == nullptr || !id->is(Kind::kTuple) || id->items.size() != 5 ||
+    const PickleValue* id = value.is(PickleKind::kPersistent) ? value.arguments : nullptr;
+    if (id == nullptr || !id->is(PickleKind::kTuple) || id->items.size() != 5 ||
         !id->items[0]->is_string() || id->items[0]->text != "storage" ||
-        !id->items[1]->is(Kind::kGlobal) || !id->items[2]->is_string() ||
-        !id->items[4]->is(Kind::kInteger)) {
+        !id->items[1]->is(PickleKind::kGlobal) || !id->items[2]->is_string() ||
+        !id->items[4]->is(PickleKind::kInteger)) {
       fail(entry, "not backed by a storage");
     }
     const auto type = std::ranges::find(kStorageTypes, id->items[1]->text, &StorageType::name);
@@ -140,11 +140,11 @@ class Reader {
   }
 
   std::vector<std::int64_t> sizes(const PickleValue& value, const std::string& entry) const {
-    if (!value.is(Kind::kTuple) || value.items.size() > 16)
+    if (!value.is(PickleKind::kTuple) || value.items.size() > 16)
       fail(entry, "sizes or strides are no tuple");
     std::vector<std::int64_t> result;
     for (const PickleValue* item : value.items) {
-      if (!item->is(Kind::kInteger) || item->integer < 0)
+      if (!item->is(PickleKind::kInteger) || item->integer < 0)
         fail(entry, "a size or stride is no natural number");
       result.push_back(item->integer);
     }
@@ -161,7 +161,7 @@ class Reader {
       call = call->arguments->items[0];
     }
     if (!is_call(*call, "torch._utils._rebuild_tensor_v2") || call->arguments == nullptr ||
-        call->arguments->items.size() < 4 || !call->arguments->items[1]->is(Kind::kInteger)) {
+        call->arguments->items.size() < 4 || !call->arguments->items[1]->is(PickleKind::kInteger)) {
       fail(entry, "not a tensor as PyTorch writes it");
     }
     const auto& arguments = call->arguments->items;
@@ -279,7 +279,7 @@ void PthFile::parse(std::span<const std::byte> bytes, const std::string& name) {
       text_of(pickle->second.bytes), fmt::format("{}: record '{}'", name, pickle->first),
       {.allowed_globals = kAllowedGlobals, .error_kind = ErrorKind::kModelFile});
   const PickleValue& content = document.root();
-  if (!content.is(Kind::kDict) && !content.is(Kind::kObject)) {
+  if (!content.is(PickleKind::kDict) && !content.is(PickleKind::kObject)) {
     throw ModelFileError(
         fmt::format("{}: holds a {}, not a state_dict", name, pickle_kind_name(content.kind)));
   }

@@ -1,12 +1,11 @@
 #include "protogcd/core/safetensors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -14,6 +13,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 
 static_assert(std::endian::native == std::endian::little, "file formats here are little-endian");
 
@@ -21,14 +21,14 @@ namespace protogcd {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kLargestHeader =
+constexpr std::uint64_t kLargestJson =
     100'000'000;  // the limit of the format's own reference reader
-constexpr std::size_t kDataAlignment = 8;
+constexpr std::size_t kSafetensorsAlignment = 8;
 
 constexpr std::array<std::string_view, 10> kTypeNames = {"F64", "F32", "F16", "BF16", "I64",
                                                          "I32", "I16", "I8",  "U8",   "BOOL"};
 
-std::optional<ElementType> type_of(std::string_view name) {
+std::optional<ElementType> type_of_name(std::string_view name) {
   const auto found = std::ranges::find(kTypeNames, name);
   if (found == kTypeNames.end()) return std::nullopt;
   return static_cast<ElementType>(found - kTypeNames.begin());
@@ -88,14 +88,14 @@ struct BadEntry : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-std::string_view header_text(std::span<const std::byte> bytes, const std::string& file) {
+std::string_view json_text(std::span<const std::byte> bytes, const std::string& file) {
   if (bytes.size() < kLengthBytes) {
     throw ModelFileError(
         fmt::format("{}: {} bytes are too few for a safetensors file", file, bytes.size()));
   }
   std::uint64_t size = 0;
   std::memcpy(&size, bytes.data(), kLengthBytes);
-  if (size > kLargestHeader || size > bytes.size() - kLengthBytes) {
+  if (size > kLargestJson || size > bytes.size() - kLengthBytes) {
     throw ModelFileError(fmt::format("{}: header at offset 0 claims {} bytes, the file has {}",
                                      file, size, bytes.size()));
   }
@@ -116,7 +116,7 @@ TensorEntry entry_of(const std::string& name, const nlohmann::json& value,
   const auto type_field = value.find("dtype");
   if (type_field == value.end() || !type_field->is_string()) throw BadEntry("no dtype");
   const auto& type_name = type_field->get_ref<const std::string&>();
-  const auto type = type_of(type_name);
+  const auto type = type_of_name(type_name);
   if (!type) throw BadEntry(fmt::format("unknown dtype '{}'", type_name));
   const auto shape = integer_list(value, "shape");
   if (!shape) throw BadEntry("shape is not a list of sizes");
@@ -174,7 +174,7 @@ SafetensorsFile::SafetensorsFile(std::span<const std::byte> bytes, const std::st
 }
 
 void SafetensorsFile::parse(std::span<const std::byte> bytes) {
-  const std::string_view text = header_text(bytes, name_);
+  const std::string_view text = json_text(bytes, name_);
   const auto data = bytes.subspan(kLengthBytes + text.size());
   const nlohmann::json header = StrictJson(name_).parse(text);
   if (!header.is_object()) throw ModelFileError(fmt::format("{}: header is not an object", name_));
@@ -221,7 +221,8 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
     offset += entry.bytes.size();
   }
   std::string text = header.is_null() ? "{}" : header.dump();
-  text.append((kDataAlignment - text.size() % kDataAlignment) % kDataAlignment, ' ');
+  text.append((kSafetensorsAlignment - text.size() % kSafetensorsAlignment) % kSafetensorsAlignment,
+              ' ');
   const std::uint64_t header_size = text.size();
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(&header_size, 1)));

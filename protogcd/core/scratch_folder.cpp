@@ -1,6 +1,6 @@
 #include "protogcd/core/scratch_folder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <cerrno>

@@ -1,8 +1,10 @@
 #include "protogcd/core/tensor_entry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
+
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 
@@ -33,7 +35,7 @@ std::string_view element_name(ElementType type) {
 }
 
 std::string TensorEntry::shape_text() const {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
+  return fmt::format("[{}]", join(shape, ", "));
 }
 
 std::optional<std::uint64_t> checked_byte_count(std::span<const std::int64_t> shape,

@@ -1,6 +1,6 @@
 #include "protogcd/core/text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -72,8 +72,16 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
   return nearest ? fmt::format("; did you mean '{}'?", *nearest) : std::string{};
 }
 
-std::string join(std::span<const std::string> parts, std::string_view separator) {
-  return fmt::format("{}", fmt::join(parts.begin(), parts.end(), separator));
+std::string text_of(std::int64_t value) {
+  return fmt::format("{}", value);
+}
+
+std::string text_of(float value) {
+  return fmt::format("{}", value);
+}
+
+std::string text_of(double value) {
+  return fmt::format("{}", value);
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

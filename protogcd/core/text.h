@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace protogcd {
@@ -27,7 +28,31 @@ std::optional<std::string> nearest_name(std::string_view name,
 /// "; did you mean 'x'?" or nothing, ready to be appended to a message.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
-std::string join(std::span<const std::string> parts, std::string_view separator);
+/// As it stands in messages and files: the shortest text that reads back as the same number.
+std::string text_of(std::int64_t value);
+std::string text_of(float value);
+std::string text_of(double value);
+inline std::string text_of(std::string_view value) {
+  return std::string(value);
+}
+
+/// The parts with the separator between them.
+template <class Range>
+std::string join(const Range& parts, std::string_view separator) {
+  std::string text;
+  bool first = true;
+  for (const auto& part : parts) {
+    if (!first) text += separator;
+    first = false;
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(part)>>) {
+      text += text_of(static_cast<std::int64_t>(part));
+    } else {
+      text += text_of(part);
+    }
+  }
+  return text;
+}
+
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 

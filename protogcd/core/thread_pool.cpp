@@ -1,6 +1,6 @@
 #include "protogcd/core/thread_pool.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 
 #include <algorithm>

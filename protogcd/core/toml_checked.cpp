@@ -1,6 +1,7 @@
+#define TOML_IMPLEMENTATION
 #include "protogcd/core/toml_checked.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 

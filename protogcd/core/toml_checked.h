@@ -8,6 +8,7 @@
 
 #include <cstdint>  // toml++ 3.3 uses its types, and g++ 13 no longer brings them along
 
+#define TOML_HEADER_ONLY 0  // the parser is compiled in toml_checked.cpp alone
 #include <toml++/impl/preprocessor.h>
 
 namespace protogcd {

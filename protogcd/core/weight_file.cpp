@@ -1,6 +1,6 @@
 #include "protogcd/core/weight_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
@@ -62,7 +62,7 @@ ForeignFile describe_foreign(std::string_view start) {
 }
 
 template <class File>
-WeightFile opened(WeightFormat format, MappedFile mapped) {
+WeightFile weight_file_of(WeightFormat format, MappedFile mapped) {
   const auto file = std::make_shared<const File>(std::move(mapped));
   WeightFile result{.format = format, .entries = file->entries(), .metadata = {}, .owner = file};
   if constexpr (requires { file->metadata(); }) result.metadata = file->metadata();
@@ -78,13 +78,13 @@ std::string_view weight_format_name(WeightFormat format) {
 WeightFile open_weight_file(const std::filesystem::path& path) {
   MappedFile file(path);
   if (PthFile::looks_like_one(file.bytes())) {
-    return opened<PthFile>(WeightFormat::kPytorch, std::move(file));
+    return weight_file_of<PthFile>(WeightFormat::kPytorch, std::move(file));
   }
   const ForeignFile foreign = describe_foreign(file.text().substr(0, kSniffed));
   if (!foreign.what.empty()) {
     throw ModelFileError(fmt::format("{}: {}", path.string(), foreign.what), foreign.hint);
   }
-  return opened<SafetensorsFile>(WeightFormat::kSafetensors, std::move(file));
+  return weight_file_of<SafetensorsFile>(WeightFormat::kSafetensors, std::move(file));
 }
 
 }  // namespace protogcd

@@ -1,6 +1,6 @@
 #include "protogcd/core/zip_archive.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "protogcd/data/cifar.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

@@ -1,6 +1,6 @@
 #include "protogcd/data/class_split.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

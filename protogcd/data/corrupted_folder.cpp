@@ -1,6 +1,6 @@
 #include "protogcd/data/corrupted_folder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

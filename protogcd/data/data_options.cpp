@@ -1,6 +1,6 @@
 #include "protogcd/data/data_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"

@@ -1,5 +1,5 @@
 // Benchmarks that are folders of class folders: ImageNet-100 and Herbarium 19.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <unordered_map>

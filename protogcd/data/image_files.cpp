@@ -1,7 +1,7 @@
 #include "protogcd/data/image_files.h"
 
 #include <dirent.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>

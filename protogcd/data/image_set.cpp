@@ -1,6 +1,6 @@
 #include "protogcd/data/image_set.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 

@@ -1,6 +1,6 @@
 #include "protogcd/data/image_stream.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <exception>

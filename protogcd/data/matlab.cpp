@@ -1,6 +1,6 @@
 #include "protogcd/data/matlab.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>

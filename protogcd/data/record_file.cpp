@@ -1,6 +1,6 @@
 #include "protogcd/data/record_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 

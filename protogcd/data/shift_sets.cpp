@@ -1,5 +1,5 @@
 // CIFAR-C and SVHN: the sets that test a trained model away from its data.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/npy.h"

@@ -1,6 +1,6 @@
 #include "protogcd/data/source_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 

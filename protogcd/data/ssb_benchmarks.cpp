@@ -1,5 +1,5 @@
 // The fine-grained benchmarks with annotation files: CUB, Stanford Cars, FGVC-Aircraft.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

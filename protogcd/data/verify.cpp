@@ -1,6 +1,6 @@
 #include "protogcd/data/verify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 #include "protogcd/discovery/class_number.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -187,7 +187,7 @@ void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
       models.back().method->become_candidate(std::nullopt);
     }
   }
-  Progress progress(fmt::format("try K = {}", fmt::join(fresh, ", ")),
+  Progress progress(fmt::format("try K = {}", join(fresh, ", ")),
                     models.size() * static_cast<std::uint64_t>(score_steps()), "steps",
                     context_.progress());
   const auto trained = train_candidates(material_, backbone_, models, progress, context_);

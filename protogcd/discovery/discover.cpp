@@ -1,10 +1,11 @@
 #include "protogcd/discovery/discover.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/scratch_folder.h"
+#include "protogcd/core/text.h"
 #include "protogcd/discovery/class_number.h"
 #include "protogcd/methods/registry.h"
 #include "protogcd/nn/device.h"
@@ -48,7 +49,7 @@ Dataset open_corrected_data(const DiscoverOptions& options, const Logger& log) {
   log.info(fmt::format("corrections: {} images carry a label now{}", summary.labelled,
                        summary.new_classes.empty()
                            ? ""
-                           : fmt::format("; accepted: {}", fmt::join(summary.new_classes, ", "))));
+                           : fmt::format("; accepted: {}", join(summary.new_classes, ", "))));
   return dataset;
 }
 

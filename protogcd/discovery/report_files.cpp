@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/image/resize.h"
 #include "protogcd/nn/state_dict.h"

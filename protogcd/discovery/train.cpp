@@ -2,14 +2,14 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/discovery/report_files.h"
@@ -111,8 +111,7 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Tra
   const auto environment = environment_of(material.placement(), context);
   const fs::path run_file = folder.machine();
   if (options.resume && fs::exists(run_file)) {
-    const auto json =
-        nlohmann::json::parse(read_text_file(run_file), nullptr, /*allow_exceptions=*/false);
+    const auto json = parse_json_or_discard(read_text_file(run_file));
     for (const auto& [key, value] : environment) {
       const std::string before = json.is_object() ? json.value(key, value) : value;
       if (before != value) {
@@ -133,7 +132,7 @@ constexpr const char* kKinds[] = {"loss", "share", "schedule"};
 /// Which method, and what its numbers in metrics.jsonl are: the report has no other way to know.
 void note_method(const RunFolder& folder, const std::string& name, const Method& method) {
   const fs::path file = folder.machine();
-  auto json = nlohmann::json::parse(read_text_file(file), nullptr, /*allow_exceptions=*/false);
+  auto json = parse_json_or_discard(read_text_file(file));
   if (!json.is_object()) json = nlohmann::json::object();
   json["method"] = name;
   json["reported"] = nlohmann::json::array();
@@ -319,7 +318,7 @@ std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t s
 
 ClassNumber stored_class_number(const fs::path& file, const std::string& settings) {
   try {
-    const auto json = nlohmann::json::parse(read_text_file(file));
+    const auto json = parse_json(read_text_file(file));
     if (const std::string before = json.at("settings"); before != settings) {
       throw UsageError(
           fmt::format("{}: the number of classes was estimated with {}; now it would be with {}",

@@ -1,6 +1,6 @@
 #include "protogcd/discovery/train_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/methods/registry.h"
 
@@ -13,11 +13,9 @@ constexpr double kBankBorrow = 1;
 void declare_views(OptionTable& table, MaterialOptions& material) {
   table.begin_group("Views");
   BankOptions& bank = material.bank;
-  table
-      .add_choice<bool, bool>(
-          "views", &material.use_bank, {{"fresh", false}, {"bank", true}},
-          "fresh: new crops for every draw; bank: of a few kept for every image, far faster")
-      .usual();
+  table.add_choice<bool, bool>(
+      "views", &material.use_bank, {{"fresh", false}, {"bank", true}},
+      "fresh: new crops for every draw; bank: of a few kept for every image, far faster");
   table.add("bank_views", &bank.views, "views of every image in the token bank")
       .at_least(2)
       .at_most(64);
@@ -82,7 +80,6 @@ void declare_estimate_options(OptionTable& table, ClassNumberOptions& options) {
       .add("k_max", &options.k_max,
            "most classes there can be; 3 K_old + 20, at most a fifth of the images, if not given")
       .at_least(1)
-      .usual()
       .incidental();
   table
       .add("cluster_steps", &options.cluster_steps,

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -11,12 +11,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/engine/pinned_memory.h"
@@ -324,7 +324,7 @@ class FileBank : public BankStore {
     const std::string wanted = nlohmann::json(identity).dump(2) + "\n";
     for (const auto& [key, value] : identity) identity_ += key + "\n" + value + "\n";
     if (fs::exists(file)) {
-      const auto stored = nlohmann::json::parse(read_text_file(file), nullptr, false);
+      const auto stored = parse_json_or_discard(read_text_file(file));
       std::vector<std::string> different;
       for (const auto& [key, value] : identity) {
         if (!stored.is_object() || !stored.contains(key) || stored[key] != value)

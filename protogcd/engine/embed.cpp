@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <numeric>
@@ -12,6 +12,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/partial_rows.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/core/text.h"
 #include "protogcd/engine/embedder.h"
 #include "protogcd/engine/image_loader.h"
 #include "protogcd/engine/placement.h"
@@ -76,7 +77,7 @@ std::map<std::string, std::string> identity_of(const SourceTable& sources, const
           {"weights", backbone_sha256(backbone.file)},
           {"preprocessing",
            fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
-                       fmt::join(pixels.mean, " "), fmt::join(pixels.deviation, " "),
+                       join(pixels.mean, " "), join(pixels.deviation, " "),
                        options.reading.apply_orientation, options.reading.fast_decode)},
           {"number of heads", fmt::format("{}", backbone.config.heads)},
           {"dtype", std::string(element_name(element_type_of(placement.frozen)))},

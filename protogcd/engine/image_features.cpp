@@ -1,7 +1,7 @@
 #include "protogcd/engine/image_features.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/util/accumulate.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"

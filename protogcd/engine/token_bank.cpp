@@ -1,7 +1,7 @@
 #include "protogcd/engine/token_bank.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

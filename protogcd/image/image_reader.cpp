@@ -1,6 +1,6 @@
 #include "protogcd/image/image_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/image/transform.h"

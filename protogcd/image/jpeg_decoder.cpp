@@ -42,7 +42,7 @@ struct ErrorManager {
   std::longjmp(errors->jump, 1);
 }
 
-[[noreturn]] void on_error(j_common_ptr info) {
+[[noreturn]] void on_jpeg_error(j_common_ptr info) {
   char message[JMSG_LENGTH_MAX];
   info->err->format_message(info, message);
   char reason[JMSG_LENGTH_MAX];
@@ -123,7 +123,7 @@ class JpegReader {
 
 JpegReader::JpegReader() {
   info.err = jpeg_std_error(&errors.base);
-  errors.base.error_exit = on_error;
+  errors.base.error_exit = on_jpeg_error;
   errors.base.emit_message = on_message;
   errors.base.output_message = on_output;
   source.init_source = source_begin;

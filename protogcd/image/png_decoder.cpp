@@ -1,6 +1,6 @@
 // PNG through libpng. Its errors jump too: as in jpeg_decoder.cpp, each step runs in a frame that
 // owns nothing. Anything libpng calls an error (a wrong checksum, missing data) is a bad image.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <png.h>
 
 #include <csetjmp>
@@ -30,7 +30,7 @@ struct PngReader {
   bool read_pixels(Image& output);
 };
 
-[[noreturn]] void on_error(png_structp png, png_const_charp message) {
+[[noreturn]] void on_png_error(png_structp png, png_const_charp message) {
   auto* reader = static_cast<PngReader*>(png_get_error_ptr(png));
   if (std::strcmp(message, "end") == 0 || std::strstr(message, "Not enough image data")) {
     std::snprintf(reader->reason, sizeof reader->reason,
@@ -51,7 +51,7 @@ void read_bytes(png_structp png, png_bytep target, std::size_t count) {
 }
 
 bool PngReader::read_header() {
-  png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, on_warning);
+  png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_png_error, on_warning);
   if (png == nullptr) return false;
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   info = png_create_info_struct(png);

@@ -1,6 +1,6 @@
 #include "protogcd/image/transform.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 #include "protogcd/image/decoders.h"
 
 #ifdef PROTOGCD_WITH_WEBP
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <webp/decode.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "protogcd/methods/head_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace protogcd {
 namespace {

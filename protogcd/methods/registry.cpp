@@ -1,6 +1,6 @@
 #include "protogcd/methods/registry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -107,8 +107,7 @@ void SimGcdOptions::declare(OptionTable& table) {
       .add("memax_weight", &memax_weight,
            "weight of the mean prediction's entropy; as released 1 to 4 by dataset "
            "(docs/methods.md)")
-      .at_least(0)
-      .usual();
+      .at_least(0);
   table.add("student_temperature", &student_temperature, "of predictions").above(0);
   table
       .add("teacher_temperature", &teacher_temperature,

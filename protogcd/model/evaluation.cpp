@@ -1,6 +1,6 @@
 #include "protogcd/model/evaluation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

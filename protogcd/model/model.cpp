@@ -2,13 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/nn/head.h"
@@ -87,7 +87,7 @@ OutlierCalibration outliers_from(const nlohmann::json& json, std::size_t classes
 ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origin) {
   ModelInfo info;
   try {
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_json(text);
     const int format = json.at("format");
     if (format != kFormat && format != kFormatOf01) {
       throw ModelFileError(

@@ -1,6 +1,6 @@
 #include "protogcd/model/outlier_calibration.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ATen/ATen.h>
 

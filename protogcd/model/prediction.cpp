@@ -1,7 +1,7 @@
 #include "protogcd/model/prediction.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

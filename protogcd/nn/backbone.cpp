@@ -1,7 +1,7 @@
 #include "protogcd/nn/backbone.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <vector>
 
@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string_view release_page(std::string_view preset) {
-  return preset.starts_with("dinov2") ? "the DINOv2 release (facebookresearch/dinov2 on GitHub)"
-                                      : "the DINO release (facebookresearch/dino on GitHub)";
+  return preset.starts_with("dinov2") ? "the DINOv2 release (github.com/facebookresearch/dinov2)"
+                                      : "the DINO release (github.com/facebookresearch/dino)";
 }
 
 StateDict builtin_state() {

@@ -1,6 +1,6 @@
 #include "protogcd/nn/backbone_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
@@ -40,8 +40,7 @@ void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
       .value_name("FILE|PRESET")
       .usual();
   table.add("weights_dir", &options.weights_dir, "where the files of presets lie")
-      .value_name("DIR")
-      .usual();
+      .value_name("DIR");
   table.add("heads", &options.heads, "attention heads of a file's model, where not width / 64")
       .at_least(1);
   table.add("image_size", &options.image_size, "pixels along each side, a multiple of the patch")
@@ -56,15 +55,18 @@ std::string choose_backbone(const BackboneOptions& options, const SourceTable& i
   if (!options.backbone.empty()) return options.backbone;
   if (const auto larger = first_larger_image(images, kBuiltinShortSide)) {
     throw UsageError(
+        fmt::format("{} has {} x {} pixels, and no {} is given: the built-in one knows drawn "
+                    "shapes of up to {} pixels, not photographs",
+                    images.path(larger->source), larger->size.width, larger->size.height,
+                    option_name("backbone"), kBuiltinShortSide),
         fmt::format(
-            "{} is missing, and the built-in one is for small images: {} has {} x {} pixels",
-            option_name("backbone"), images.path(larger->source), larger->size.width,
-            larger->size.height),
-        fmt::format(
-            "get dino_vitbase16_pretrain.pth from the DINO release (facebookresearch/dino on "
-            "GitHub), put it into a folder DIR and give {} dino-vitb16 {} DIR; docs/backbones.md "
-            "has others",
-            option_name("backbone"), option_name("weights_dir")));
+            "get dino_vitbase16_pretrain.pth once (343 MB), from the DINO release "
+            "(github.com/facebookresearch/dino, \"ViT-B/16, backbone only\"), put it into a "
+            "folder DIR, and add {} dino-vitb16 {} DIR.\n  Without it, {} {} gives a first "
+            "page from tiny copies of the images; expect groups of like shapes and colours, "
+            "not of kinds. docs/backbones.md has other backbones",
+            option_name("backbone"), option_name("weights_dir"), option_name("backbone"),
+            kBuiltinBackbone));
   }
   log.info(
       fmt::format("small images and no {}: the built-in one is used", option_name("backbone")));

@@ -1,7 +1,7 @@
 #include "protogcd/nn/convert_weights.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "protogcd/nn/state_dict.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -96,11 +96,11 @@ std::vector<std::string> check_tensors(const StateDict& state,
   for (const auto& [name, shape] : expected) {
     const at::Tensor* found = state.find(name);
     if (found == nullptr) {
-      problems.push_back(fmt::format("missing: {} [{}]{}", name, fmt::join(shape, ", "),
+      problems.push_back(fmt::format("missing: {} [{}]{}", name, join(shape, ", "),
                                      nearest_note(name, unexpected)));
     } else if (found->sizes() != at::IntArrayRef(shape)) {
       problems.push_back(fmt::format("wrong shape: {} is [{}], expected [{}]", name,
-                                     fmt::join(found->sizes(), ", "), fmt::join(shape, ", ")));
+                                     join(found->sizes(), ", "), join(shape, ", ")));
     }
   }
   if (!problems.empty()) {

@@ -1,13 +1,13 @@
 #include "protogcd/nn/state_file.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
 
@@ -47,7 +47,7 @@ void check_identity(const Notes& ours, const Notes& notes, const fs::path& file)
   const auto found = notes.find("identity");
   Notes theirs;
   try {
-    if (found != notes.end()) theirs = nlohmann::json::parse(found->second);
+    if (found != notes.end()) theirs = parse_json(found->second);
   } catch (const nlohmann::json::exception&) {
     throw ModelFileError(fmt::format("{}: unreadable identity", file.string()));
   }

@@ -1,7 +1,7 @@
 #include "protogcd/nn/vit_config.h"
 
 #include <ATen/core/Tensor.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -152,7 +152,7 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   config.heads = heads.value_or(config.width / kUsualHeadWidth);
   if (config.width < 1 || config.patch < 1) {
     throw ModelFileError(fmt::format("{}: 'patch_embed.proj.weight' of shape [{}] has no values",
-                                     state.origin, fmt::join(patches.sizes(), ", ")));
+                                     state.origin, join(patches.sizes(), ", ")));
   }
   if (config.heads < 1 || config.width % config.heads != 0) {
     throw ModelFileError(fmt::format("{}: {} channels cannot be divided among {} heads",

@@ -1,7 +1,7 @@
 #include "protogcd/pretrain/augment.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

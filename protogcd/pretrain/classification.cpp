@@ -1,7 +1,7 @@
 #include "protogcd/pretrain/classification.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/random.h"
 

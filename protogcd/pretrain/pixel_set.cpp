@@ -1,7 +1,7 @@
 #include "protogcd/pretrain/pixel_set.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <span>

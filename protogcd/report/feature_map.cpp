@@ -1,6 +1,6 @@
 #include "protogcd/report/feature_map.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/analysis/tsne.h"
 

@@ -1,8 +1,7 @@
 #include "protogcd/report/report.h"
 
-#include <nlohmann/json.hpp>
-
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report_data.h"
 

@@ -1,15 +1,15 @@
 #include "protogcd/report/run_contents.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
 #include "protogcd/run/predictions_table.h"

@@ -1,15 +1,16 @@
 #include "protogcd/report/run_export.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
+#include "protogcd/core/text.h"
 #include "protogcd/report/sprites.h"
 #include "protogcd/run/run_files.h"
 
@@ -86,14 +87,14 @@ void write_tensor(std::span<const float> values, std::size_t width, const fs::pa
 
 void write_metadata(const RunContents& run, const fs::path& file, const Context& context) {
   AtomicFile out(file);
-  out.write(fmt::format("{}\tpath\n", fmt::join(kFacts, "\t")));
+  out.write(fmt::format("{}\tpath\n", join(kFacts, "\t")));
   for (const std::int64_t row : run.embeddings->rows) {
     stop_if_interrupted(context);
     const auto image = static_cast<std::size_t>(row);
     std::vector<std::string> fields = facts_of(run, image);
     fields.push_back(run.images.path[image]);
     for (std::string& field : fields) field = tsv_field(field);
-    out.write(fmt::format("{}\n", fmt::join(fields, "\t")));
+    out.write(fmt::format("{}\n", join(fields, "\t")));
   }
   out.commit();
 }
@@ -134,7 +135,7 @@ void write_files(const RunContents& run, const FeatureMap& map, const fs::path& 
 std::string tsv_field(std::string_view text) {
   const nlohmann::json quoted(text);
   std::string field =
-      nlohmann::json::parse(quoted.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      parse_json(quoted.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   for (char& c : field)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   return field;

@@ -1,13 +1,13 @@
 #include "protogcd/run/class_number.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -22,7 +22,7 @@ nlohmann::json logarithm(double value) {
   return std::isinf(value) ? nlohmann::json("-inf") : number_or_null(value);
 }
 
-double number_of(const nlohmann::json& json) {
+double score_of(const nlohmann::json& json) {
   if (json.is_string()) return -std::numeric_limits<double>::infinity();
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -80,10 +80,10 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
   if (result.k_old < 1 || result.k < result.k_old)
     throw DataError(fmt::format("{} classes, {} of them old", result.k, result.k_old));
   for (const auto& point : json.at("curve")) {
-    result.curve.push_back({point.at("k"), number_of(point.at("frozen_accuracy")),
-                            number_of(point.at("silhouette")), number_of(point.at("acc_score")),
-                            number_of(point.at("log_centr_score")),
-                            number_of(point.at("log_proto_score"))});
+    result.curve.push_back({point.at("k"), score_of(point.at("frozen_accuracy")),
+                            score_of(point.at("silhouette")), score_of(point.at("acc_score")),
+                            score_of(point.at("log_centr_score")),
+                            score_of(point.at("log_proto_score"))});
   }
   result.seconds = json.at("seconds");
   return result;

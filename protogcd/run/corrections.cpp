@@ -1,6 +1,6 @@
 #include "protogcd/run/corrections.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,10 +1,11 @@
 #include "protogcd/run/evaluation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
+
+#include "protogcd/core/json.h"
 
 namespace protogcd {
 namespace {

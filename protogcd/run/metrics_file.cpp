@@ -1,9 +1,9 @@
 #include "protogcd/run/metrics_file.h"
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/json_lines.h"
 
 namespace protogcd {
@@ -26,7 +26,7 @@ std::vector<nlohmann::json> read_metrics(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return metrics;
   std::istringstream lines(read_text_file(file));
   for (std::string line; std::getline(lines, line);) {
-    nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    nlohmann::json json = parse_json_or_discard(line);
     if (json.is_object() && json.contains(kEpoch) && json.at(kEpoch).is_number())
       metrics.push_back(std::move(json));
   }

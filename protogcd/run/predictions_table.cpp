@@ -1,11 +1,10 @@
 #include "protogcd/run/predictions_table.h"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -29,7 +28,7 @@ std::string text_of(const nlohmann::json& value) {
 
 PredictionsTableWriter::PredictionsTableWriter(const std::filesystem::path& file)
     : json_(is_json(file)), file_(file) {
-  file_.write(json_ ? std::string("[") : fmt::format("{}\n", fmt::join(kColumns, ",")));
+  file_.write(json_ ? std::string("[") : fmt::format("{}\n", join(kColumns, ",")));
 }
 
 void PredictionsTableWriter::row(const PredictedImage& image) {
@@ -88,7 +87,7 @@ void PredictionsTable::read_csv(const std::filesystem::path& file) {
 
 void PredictionsTable::read_json(const std::filesystem::path& file) {
   try {
-    const auto objects = nlohmann::json::parse(read_text_file(file));
+    const auto objects = parse_json(read_text_file(file));
     if (!objects.is_array()) throw DataError(fmt::format("{}: no array of objects", name_));
     for (const auto& object : objects) {
       Row& own = rows_.emplace_back(Row{.line = rows_.size() + 1, .fields = {}});

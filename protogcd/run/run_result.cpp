@@ -1,12 +1,12 @@
 #include "protogcd/run/run_result.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 
 namespace protogcd {
 namespace {
@@ -133,7 +133,7 @@ void write_result(const std::filesystem::path& file, std::span<const RunResult> 
 
 RunResult read_result(const std::filesystem::path& file) {
   try {
-    return run_result_from_json(nlohmann::json::parse(read_text_file(file)));
+    return run_result_from_json(parse_json(read_text_file(file)));
   } catch (const nlohmann::json::exception& error) {
     throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
   } catch (const DataError& error) {

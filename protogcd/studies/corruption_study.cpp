@@ -1,14 +1,15 @@
 #include "protogcd/studies/corruption_study.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 namespace {
@@ -88,7 +89,7 @@ std::string CorruptionStudy::to_csv() const {
 
 std::string CorruptionStudy::to_markdown() const {
   const auto levels = severities();
-  std::string text = fmt::format("| All, severity | {} |\n|---|", fmt::join(levels, " | "));
+  std::string text = fmt::format("| All, severity | {} |\n|---|", join(levels, " | "));
   for (std::size_t i = 0; i < levels.size(); ++i) text += "---:|";
   std::string row;
   for (const CorruptedAccuracy& cell : cells) {

@@ -1,12 +1,11 @@
 #include "protogcd/studies/outlier_study.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {

@@ -1,6 +1,6 @@
 #include "protogcd/studies/retrieval.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

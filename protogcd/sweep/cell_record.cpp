@@ -1,19 +1,19 @@
 #include "protogcd/sweep/cell_record.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 
 namespace protogcd {
 namespace {
 
 nlohmann::json read_json(const std::filesystem::path& path) {
-  auto json = nlohmann::json::parse(read_text_file(path), nullptr, false);
+  auto json = parse_json_or_discard(read_text_file(path));
   if (!json.is_object()) throw DataError(fmt::format("{}: not a JSON object", path.string()));
   return json;
 }

@@ -1,6 +1,6 @@
 // The chart of a sweep as SVG: lines with markers over numbers, markers alone over names, bars for
 // the deviation over seeds, the paper's numbers hollow and dashed in the same colour.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

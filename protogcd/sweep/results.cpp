@@ -1,6 +1,6 @@
 #include "protogcd/sweep/results.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

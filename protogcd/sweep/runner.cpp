@@ -1,6 +1,6 @@
 #include "protogcd/sweep/runner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "protogcd/sweep/sweep_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "protogcd/training/candidate.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <exception>

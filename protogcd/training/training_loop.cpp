@@ -1,16 +1,16 @@
 #include "protogcd/training/training_loop.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/event_file.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/progress.h"
 #include "protogcd/core/text.h"
 #include "protogcd/engine/device_clock.h"

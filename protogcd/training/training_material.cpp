@@ -1,7 +1,7 @@
 #include "protogcd/training/training_material.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>
@@ -212,7 +212,7 @@ EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {
 std::string TrainingMaterial::preprocessing() const {
   const Preprocessing& pixels = backbone_.preprocessing;
   return fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
-                     fmt::join(pixels.mean, " "), fmt::join(pixels.deviation, " "),
+                     join(pixels.mean, " "), join(pixels.deviation, " "),
                      options_.reading.apply_orientation, options_.reading.fast_decode);
 }
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/random.h"
 #include "tests/support/run_program.h"
 

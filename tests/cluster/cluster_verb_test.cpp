@@ -1,15 +1,15 @@
 // `protogcd cluster` and `bench cluster` through the command line.
 #include <ATen/ATen.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include <map>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/npy.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/nn/backbone.h"

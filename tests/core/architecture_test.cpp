@@ -232,9 +232,9 @@ TEST(Architecture, NamesOfARunsFilesStandInOnePlace) {
 // headers.
 TEST(Architecture, PublicHeadersDoNotBringFmtOrJson) {
   for (const auto& include : includes_of_the_project()) {
-    if (!include.file.ends_with(".h")) continue;
+    if (!include.file.ends_with(".h") || include.file == "core/json.h") continue;
     EXPECT_FALSE(include.target.starts_with("fmt/") || include.target == "nlohmann/json.hpp" ||
-                 include.target.starts_with("spdlog/"))
+                 include.target == "protogcd/core/json.h" || include.target.starts_with("spdlog/"))
         << include.file << ":" << include.line << " includes " << include.target;
   }
 }

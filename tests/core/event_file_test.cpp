@@ -9,10 +9,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "tests/support/error_message.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"

@@ -1,7 +1,7 @@
 // The published splits hang on these numbers.
 #include "protogcd/core/numpy_random.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 namespace {
@@ -24,7 +25,7 @@ struct Golden {
 std::string sorted_hash(std::size_t count) {
   auto chosen = NumpyRandom(0).choice(count, count / 2);
   std::ranges::sort(chosen);
-  return sha256_hex(fmt::format("{}", fmt::join(chosen, ","))).substr(0, 16);
+  return sha256_hex(fmt::format("{}", join(chosen, ","))).substr(0, 16);
 }
 
 TEST(NumpyRandom, PermutesAsNumpyDoes) {

@@ -111,7 +111,8 @@ TEST(Pickle, ChecksOperandsOfEveryKind) {
 }
 
 TEST(Pickle, DeepAndCyclicValuesAreHeldAndFreedWithoutRecursion) {
-  const std::string deep = "\x80\x02)"s + std::string(1'000'000, '\x85') + ".";
+  std::string deep = "\x80\x02)";
+  deep.append(1'000'000, '\x85').append(".");
   EXPECT_EQ(message_for(deep), "accepted");
   const std::string cyclic = seed("cyclic");
   const PickleDocument document(cyclic, "x", {});

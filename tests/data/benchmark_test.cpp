@@ -1,6 +1,7 @@
 #include "protogcd/data/benchmark.h"
+#include "protogcd/core/text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string hash_of(const std::vector<std::size_t>& ids) {
-  return sha256_hex(fmt::format("{}", fmt::join(ids, ",")));
+  return sha256_hex(fmt::format("{}", join(ids, ",")));
 }
 
 TEST(ClassLists, ImageNet100IsThePublishedOne) {

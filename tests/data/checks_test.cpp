@@ -1,5 +1,5 @@
 // Duplicates, verification, skipped files and image sets.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/random.h"
 #include "protogcd/image/decode.h"
 #include "protogcd/image/encode.h"

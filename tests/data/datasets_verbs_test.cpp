@@ -1,12 +1,11 @@
 // `protogcd datasets ...` as a user runs it: results, exit codes, and what bad input is answered.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
-#include <nlohmann/json.hpp>
-
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "tests/data/layouts.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"

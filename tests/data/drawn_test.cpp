@@ -1,15 +1,15 @@
 // The built-in dataset: what it holds, that it can be repeated, and that it never takes the place
 // of something else.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/drawn/categories.h"
 #include "protogcd/data/drawn/demo_dataset.h"
 #include "protogcd/data/user_data.h"

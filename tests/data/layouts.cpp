@@ -1,6 +1,6 @@
 #include "tests/data/layouts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/core/files.h"
 #include "protogcd/image/encode.h"

@@ -1,13 +1,13 @@
 // Random shapes to pre-train on: that they are none of the demo's objects, differ from each other,
 // can be repeated, and never take the place of something else.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/image/decode.h"
 #include "tests/data/layouts.h"
 #include "tests/data/shape_helpers.h"

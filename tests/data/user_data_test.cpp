@@ -1,6 +1,6 @@
 #include "protogcd/data/user_data.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "protogcd/core/error.h"

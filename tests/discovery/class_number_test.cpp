@@ -1,11 +1,11 @@
 // The parts of the search for the number of classes, on numbers made by hand.
 #include "protogcd/discovery/class_number.h"
+#include "protogcd/core/json.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/discovery/class_number_baselines.h"

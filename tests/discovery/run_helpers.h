@@ -1,10 +1,10 @@
 // A tiny collection of drawn images, a tiny random backbone, and the command that trains on them.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "protogcd/core/json.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 

@@ -3,10 +3,9 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/nn/random_state.h"
 #include "tests/support/run_program.h"

@@ -1,9 +1,8 @@
 // `protogcd bench train`: what it reports is consistent, and nothing is replaced unasked.
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "protogcd/core/csv.h"
+#include "protogcd/core/json.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/npy.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/image/encode.h"

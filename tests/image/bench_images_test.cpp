@@ -1,8 +1,7 @@
 // `protogcd bench images`: that it runs and says what it measured. How fast is no matter of tests.
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
+#include "protogcd/core/json.h"
 #include "tests/support/run_program.h"
 
 namespace protogcd {

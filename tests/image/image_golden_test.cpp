@@ -1,7 +1,7 @@
 // Decoding and preprocessing against Pillow's bytes.
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "protogcd/image/image_reader.h"
 #include "protogcd/image/transform.h"

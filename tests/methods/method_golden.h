@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "protogcd/core/json.h"
 #include "protogcd/methods/registry.h"
 #include "protogcd/nn/state_dict.h"
 #include "tests/support/cuda.h"

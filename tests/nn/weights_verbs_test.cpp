@@ -2,9 +2,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/nn/vit.h"
 #include "tests/support/run_program.h"

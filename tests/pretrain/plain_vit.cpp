@@ -1,6 +1,6 @@
 #include "tests/pretrain/plain_vit.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

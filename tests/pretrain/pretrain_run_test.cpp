@@ -1,18 +1,18 @@
 // `protogcd pretrain` from images to a backbone: learning, stopping, resuming, refusing.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
 #include "protogcd/data/drawn/shapes_dataset.h"
 #include "protogcd/data/user_data.h"
 #include "protogcd/image/encode.h"
@@ -69,7 +69,7 @@ class Pretrain : public ::testing::Test {
   nlohmann::json train(const std::string& out, const std::vector<std::string>& more) const {
     const ProgramResult result = run_protogcd(command(out, more));
     EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return nlohmann::json::parse(result.output, nullptr, /*allow_exceptions=*/false);
+    return parse_json_or_discard(result.output);
   }
   /// Lines of metrics without the time they took.
   std::vector<nlohmann::json> metrics(const std::string& out) const {

@@ -1,10 +1,10 @@
 // result.json: what a run found, written and read.
 #include "protogcd/run/run_result.h"
+#include "protogcd/core/json.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
 
+#include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 
 namespace protogcd::testing {

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
+
+#include "protogcd/core/json.h"
 
 namespace protogcd::testing {
 

@@ -1,7 +1,7 @@
 // Cells run as processes: here a shell script stands for the program.
 #include "protogcd/sweep/runner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>

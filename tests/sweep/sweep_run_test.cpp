@@ -1,6 +1,6 @@
 // `protogcd sweep` from end to end on tiny runs.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/file.h>

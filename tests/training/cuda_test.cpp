@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/function.h>
 
-#include <nlohmann/json.hpp>
-
+#include "protogcd/core/json.h"
 #include "protogcd/methods/protogcd/objective.h"
 #include "tests/discovery/run_helpers.h"
 #include "tests/support/cuda.h"

@@ -1,6 +1,6 @@
 #include "protogcd/data/drawn/demo_dataset.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
@@ -57,7 +57,7 @@ Plan plan_dataset(std::uint64_t per_class, std::uint64_t seed) {
   return plan;
 }
 
-bool is_class_folder(const fs::directory_entry& entry) {
+bool is_category_folder(const fs::directory_entry& entry) {
   const auto categories = demo_categories();
   return entry.is_directory() && !entry.is_symlink() &&
          std::ranges::any_of(
@@ -77,14 +77,14 @@ bool is_demo_dataset(const fs::path& folder) {
   }
   if (found != ours) return false;
   const fs::directory_iterator classes(folder / "labelled");
-  return std::all_of(begin(classes), end(classes), is_class_folder) &&
+  return std::all_of(begin(classes), end(classes), is_category_folder) &&
          holds_only_numbered_pngs(folder / "unlabelled") &&
          holds_only_numbered_pngs(folder / "outliers");
 }
 
 /// Turned further than the shapes that the built-in backbone has learned from: what it knows is
 /// then not enough to tell all categories apart, as it is with photos (docs/demo.md).
-constexpr double kMostTurned = 40;  // degrees
+constexpr double kMostTurnedObject = 40;  // degrees
 
 }  // namespace
 
@@ -94,7 +94,7 @@ Image draw_demo_image(std::size_t category, std::uint64_t index, int size, std::
                        .epoch = static_cast<std::uint32_t>(category),
                        .position = index});
   const Shape shape = demo_categories()[category].draw(random);
-  return draw_scene(shape, size, kMostTurned, random);
+  return draw_scene(shape, size, kMostTurnedObject, random);
 }
 
 DemoSummary write_demo_dataset(const DemoOptions& options, const Context& context) {

@@ -7,8 +7,6 @@
 namespace protogcd::drawn {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
-
 Polygon mirrored(Polygon polygon) {
   for (Point& point : polygon) point.x = -point.x;
   return polygon;
@@ -21,11 +19,11 @@ Polygon random_blob(bool symmetric, RandomStream& random) {
   double height[kWaves], phase[kWaves];
   for (int wave = 0; wave < kWaves; ++wave) {
     height[wave] = random.uniform(-0.4, 0.4) / std::sqrt(wave + 1.0);
-    phase[wave] = symmetric ? 0 : random.uniform(0, 2 * kPi);
+    phase[wave] = symmetric ? 0 : random.uniform(0, 2 * std::numbers::pi);
   }
   Polygon outline;
   for (int i = 0; i < kPoints; ++i) {
-    const double angle = 2 * kPi * i / kPoints;  // from the top
+    const double angle = 2 * std::numbers::pi * i / kPoints;  // from the top
     double radius = 1;
     for (int wave = 0; wave < kWaves; ++wave)
       radius += height[wave] * std::cos((wave + 2) * angle + phase[wave]);
@@ -38,7 +36,7 @@ Polygon random_blob(bool symmetric, RandomStream& random) {
 /// Corners at random distances on the way round the centre.
 Polygon random_polygon(bool symmetric, RandomStream& random) {
   const auto corners = static_cast<int>(random.between(symmetric ? 3 : 4, symmetric ? 5 : 9));
-  const double turn = symmetric ? kPi : 2 * kPi;
+  const double turn = symmetric ? std::numbers::pi : 2 * std::numbers::pi;
   Polygon half;
   for (int i = 0; i < corners; ++i) {
     const double angle = turn * (i + random.uniform(0.15, 0.85)) / corners;
@@ -78,8 +76,9 @@ Polygon random_primitive(RandomStream& random) {
 /// A large primitive with smaller ones grown from its edge or cut out of it.
 Shape random_composite(bool symmetric, RandomStream& random) {
   const auto turned = [&](double scale, Point shift) {
-    return transformed(random_primitive(random),
-                       {.angle = random.uniform(0, 2 * kPi), .scale = scale, .shift = shift});
+    return transformed(
+        random_primitive(random),
+        {.angle = random.uniform(0, 2 * std::numbers::pi), .scale = scale, .shift = shift});
   };
   Shape shape;
   const auto put = [&](const Polygon& outline, bool adds) {
@@ -129,7 +128,7 @@ Shape draw_random_shape(RandomStream& random) {
   shape.add(kind < 2 ? random_blob(symmetric, random) : random_polygon(symmetric, random));
   if (random.chance(0.3)) {
     const Polygon hole =
-        transformed(random_primitive(random), {.angle = random.uniform(0, 2 * kPi),
+        transformed(random_primitive(random), {.angle = random.uniform(0, 2 * std::numbers::pi),
                                                .scale = random.uniform(0.15, 0.3),
                                                .shift = {0, random.uniform(-0.3, 0.3)}});
     shape.cut(hole);

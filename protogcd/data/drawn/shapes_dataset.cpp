@@ -1,6 +1,6 @@
 #include "protogcd/data/drawn/shapes_dataset.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ constexpr std::uint8_t kSceneView = 1, kShapeView = 2, kExampleView = 3;
 
 /// Below kMostLikeDemo, as between the rotations and sizes looked at the overlap may be higher.
 constexpr double kMostAlike = 0.75;
-constexpr double kMostTurned = 25;  // degrees
+constexpr double kMostTurnedShape = 25;  // degrees
 
 /// Some objects of every demo category, as their proportions vary.
 std::vector<Silhouette> demo_silhouettes(const OverlapSearch& search) {
@@ -69,7 +69,7 @@ Candidate draw_candidate(std::uint64_t number, std::uint64_t seed, const Overlap
 }
 
 /// "shape-017"
-bool is_class_folder(const fs::directory_entry& entry) {
+bool is_shape_folder(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string(), prefix = "shape-";
   return entry.is_directory() && !entry.is_symlink() && name.starts_with(prefix) &&
          name.size() > prefix.size() &&
@@ -80,7 +80,7 @@ bool is_class_folder(const fs::directory_entry& entry) {
 bool is_shapes_dataset(const fs::path& folder) {
   if (fs::is_symlink(folder) || !fs::is_directory(folder) || fs::is_empty(folder)) return false;
   const fs::directory_iterator entries(folder);
-  return std::all_of(begin(entries), end(entries), is_class_folder);
+  return std::all_of(begin(entries), end(entries), is_shape_folder);
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ Image draw_shape_image(const Shape& shape, std::size_t number, std::uint64_t ind
                        .epoch = static_cast<std::uint32_t>(number),
                        .position = index,
                        .view = kSceneView});
-  return draw_scene(shape, size, kMostTurned, random);
+  return draw_scene(shape, size, kMostTurnedShape, random);
 }
 
 std::vector<Shape> write_shapes_dataset(const ShapesOptions& options, const Context& context) {

@@ -1,6 +1,6 @@
 #include "protogcd/image/corrupt/corruption.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -126,8 +126,7 @@ void ProtoGcdOptions::declare(OptionTable& table) {
   table
       .add("lambda_entropy", &o.lambda_entropy,
            "lambda_entropy: weight of the marginal entropy (Eq. 15)")
-      .at_least(0)
-      .usual();
+      .at_least(0);
   table.add("lambda_sep", &o.lambda_sep, "lambda_sep: weight of the separation (Eq. 15)")
       .at_least(0);
   table.add("weight_dapl", &o.weight_dapl, "weight of L_dapl (Eq. 11); 0: ablated").at_least(0);
@@ -231,7 +230,7 @@ std::vector<double> read_prior(const std::filesystem::path& file,
     const auto found = std::ranges::find(classes, row.fields[name]);
     if (found == classes.end()) {
       throw DataError(fmt::format("{}: there is no class '{}'", table.where(row), row.fields[name]),
-                      fmt::format("the classes are {}", fmt::join(classes, ", ")));
+                      fmt::format("the classes are {}", join(classes, ", ")));
     }
     const auto value = parse_real(row.fields[share]);
     double& place = prior[static_cast<std::size_t>(found - classes.begin())];
