@@ -12,7 +12,7 @@ package_of() {
   { dpkg-query -S "$file" || dpkg-query -S "${file#/usr}" || dpkg-query -S "/usr$file"; } 2>/dev/null | head -n 1 | cut -d: -f1
 }
 
-depends=$(for library in $(objdump -p build/release/libexec/protogcd/protogcd | awk '$1 == "NEEDED" { print $2 }' |
+depends=$(for library in $(objdump -p build/release/libexec/protogcd/protogcd-program | awk '$1 == "NEEDED" { print $2 }' |
     grep -v -e '^libtorch' -e '^libc10'); do
   package_of "$library"
 done | sort -u | paste -sd, | sed 's/,/, /g')

@@ -76,7 +76,7 @@ int launch(char** arguments) {
   let_waiting_threads_sleep_soon();
   lead_loader_to(search.found->libraries);
   ::setenv(kLauncher, launcher.c_str(), 1);
-  const fs::path program = folder / "protogcd";
+  const fs::path program = folder / "protogcd-program";
   ::execv(program.c_str(), arguments);
   std::fprintf(stderr, "protogcd: error: %s: cannot be started: %s\n", program.c_str(),
                std::strerror(errno));

@@ -23,7 +23,7 @@ class Launcher : public ::testing::Test {
     create_folders(folder_ / "prefix/bin");
     create_folders(program_folder());
     fs::copy_file(testing::protogcd_path(), folder_ / "prefix/bin/protogcd");
-    const fs::path program = program_folder() / "protogcd";
+    const fs::path program = program_folder() / "protogcd-program";
     write_file_atomically(program,
                           "#!/bin/sh\n"
                           "echo \"libraries $LD_LIBRARY_PATH.\"\n"
