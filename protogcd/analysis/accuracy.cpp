@@ -75,8 +75,8 @@ Confusion::Confusion(std::span<const std::int32_t> predictions,
     last_class = std::max(last_class, truths[i]);
     ++samples_;
   }
-  clusters_ = static_cast<std::size_t>(last_cluster + 1);
-  classes_ = static_cast<std::size_t>(last_class + 1);
+  clusters_ = static_cast<std::size_t>(last_cluster) + 1;
+  classes_ = static_cast<std::size_t>(last_class) + 1;
   counts_.resize(clusters_ * classes_);
   for (std::size_t i = 0; i < truths.size(); ++i) {
     if (truths[i] < 0) continue;

@@ -87,10 +87,11 @@ void conditional_affinities(std::span<const float> squared_distances, double per
 Affinities joint_affinities(const Neighbours& neighbours, double perplexity, ThreadPool& pool) {
   const std::size_t count = neighbours.count, rows = neighbours.rows.size() / count;
   std::vector<Row> own(rows), others(rows);
-  constexpr std::size_t kChunk = 256;
+  constexpr std::size_t kRowsOfTask = 256;
   const auto for_each_row = [&](const auto& body) {
-    pool.for_each((rows + kChunk - 1) / kChunk, [&](std::size_t chunk) {
-      for (std::size_t i = chunk * kChunk; i < std::min(rows, (chunk + 1) * kChunk); ++i) body(i);
+    pool.for_each((rows + kRowsOfTask - 1) / kRowsOfTask, [&](std::size_t chunk) {
+      for (std::size_t i = chunk * kRowsOfTask; i < std::min(rows, (chunk + 1) * kRowsOfTask); ++i)
+        body(i);
     });
   };
   for_each_row([&](std::size_t i) {

@@ -45,12 +45,12 @@ void attraction(const Affinities& affinities, const MapPoints& points, std::size
 
 double divergence(const Affinities& affinities, const MapPoints& points, double normaliser,
                   ThreadPool& pool) {
-  constexpr std::size_t kChunk = 512;
-  const std::size_t rows = affinities.rows(), chunks = (rows + kChunk - 1) / kChunk;
+  constexpr std::size_t kRowsOfTask = 512;
+  const std::size_t rows = affinities.rows(), chunks = (rows + kRowsOfTask - 1) / kRowsOfTask;
   std::vector<double> sums(chunks);  // added in order: the same whatever the number of threads
   pool.for_each(chunks, [&](std::size_t chunk) {
     double sum = 0;
-    for (std::size_t i = chunk * kChunk; i < std::min(rows, (chunk + 1) * kChunk); ++i) {
+    for (std::size_t i = chunk * kRowsOfTask; i < std::min(rows, (chunk + 1) * kRowsOfTask); ++i) {
       for (std::size_t e = affinities.starts[i]; e < affinities.starts[i + 1]; ++e) {
         const double weight = affinities.weights[e];
         if (weight <= 0) continue;

@@ -371,10 +371,9 @@ void TrainBenchmark::run() {
   const std::int64_t side = placement_.device.is_cuda() ? 8192 : 2048;
   const auto roof_of = [&](at::ScalarType type) {
     const auto options = at::device(placement_.device).dtype(type);
-    return
-        [this, left = at::randn({side, side}, options), right = at::randn({side, side}, options)] {
-          return time(1, [&] { return at::matmul(left, right); });
-        };
+    return [left = at::randn({side, side}, options), right = at::randn({side, side}, options)] {
+      return time(1, [&] { return at::matmul(left, right); });
+    };
   };
   const auto roof = roof_of(placement_.trained), trunk_roof = roof_of(placement_.frozen);
   Progress progress("bench", static_cast<std::uint64_t>(options_.runs) + 1, "rounds",

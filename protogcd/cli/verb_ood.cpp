@@ -113,11 +113,12 @@ void check_options(const OodVerbOptions& options) {
 nlohmann::json calibrated(TrainedModel& model, const at::Tensor& known,
                           const OodVerbOptions& options) {
   const OutlierScore score = scores_of(options.scores).front();
-  model.set_outliers(calibrate_outliers(model.info(), known, score, options.keep));
+  const auto rule = calibrate_outliers(model.info(), known, score, options.keep);
+  model.set_outliers(rule);
   model.save_info(model_folder(options.model));
   return {{"score", name_of(score)},
           {"kept", options.keep},
-          {"threshold", model.info().outliers->threshold},
+          {"threshold", rule.threshold},
           {"images", known.size(0)}};
 }
 
@@ -158,7 +159,7 @@ void ood(const OodVerbOptions& options, Session& session) {
   if (options.calibrate) json["calibration"] = calibrated(model, known, options);
   if (options.calibrate && !session.json()) {
     fmt::print("{}: images with a {} score above {:.6f} are outliers now\n", options.model.string(),
-               options.scores.front(), model.info().outliers->threshold);
+               options.scores.front(), json["calibration"]["threshold"].get<double>());
   }
   if (sets.empty()) {
     if (session.json()) session.print_json(json);

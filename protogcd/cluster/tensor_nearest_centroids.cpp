@@ -19,7 +19,7 @@ class TensorNearestCentroids : public NearestCentroids {
         labels_(at::full({points.size()}, -1, points.rows().options().dtype(at::kLong))) {}
 
   std::int64_t assign(const at::Tensor& centroids) override {
-    return assign_by(centroids, [](at::Tensor scores, std::int64_t) { return scores; });
+    return assign_by(centroids, [](const at::Tensor& scores, std::int64_t) { return scores; });
   }
 
   std::int64_t assign_eagerly(const at::Tensor& centroids) override {

@@ -368,7 +368,7 @@ class PickleReader {
   std::unordered_map<std::size_t, PickleValue*> memo_;
 };
 
-PickleDocument::PickleDocument(std::string_view bytes, std::string name,
+PickleDocument::PickleDocument(std::string_view bytes, const std::string& name,
                                const PickleOptions& options) {
   PickleReader(*this, bytes, name, options).read();
 }

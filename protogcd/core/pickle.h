@@ -62,7 +62,7 @@ struct PickleOptions {
 /// the document. Throws a DataError or ModelFileError with name and offset.
 class PickleDocument {
  public:
-  PickleDocument(std::string_view bytes, std::string name, const PickleOptions& options);
+  PickleDocument(std::string_view bytes, const std::string& name, const PickleOptions& options);
   PickleDocument(const PickleDocument&) = delete;
   PickleDocument& operator=(const PickleDocument&) = delete;
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <limits>
+#include <utility>
 
 #include "protogcd/core/error.h"
 
@@ -25,7 +26,7 @@ std::uint32_t SourceTable::add_folder(const std::string& folder) {
 }
 
 std::uint32_t SourceTable::add_container(std::shared_ptr<const RecordFile> container) {
-  places_.push_back({container->path.string(), container});
+  places_.push_back({container->path.string(), std::move(container)});
   return static_cast<std::uint32_t>(places_.size() - 1);
 }
 

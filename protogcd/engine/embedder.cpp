@@ -6,7 +6,7 @@
 
 namespace protogcd {
 
-Embedder::Embedder(Backbone backbone, const Placement& placement, bool with_tokens)
+Embedder::Embedder(const Backbone& backbone, const Placement& placement, bool with_tokens)
     : device_(placement.device), exact_(placement.trained) {
   if (with_tokens) {
     plain_.emplace(backbone.vit.converted(placement.frozen, device_));

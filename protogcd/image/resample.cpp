@@ -30,12 +30,14 @@ struct AxisScale {
         from(source_count) {}
 
   double center(int output) const { return (output + 0.5) * scale; }
+  // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow rounds so, and to its pixels we are held.
   int start(int output) const {
     return std::max(0, static_cast<int>(center(output) - support + 0.5));
   }
   int end(int output) const {
     return std::min(from, static_cast<int>(center(output) + support + 0.5));
   }
+  // NOLINTEND(bugprone-incorrect-roundings)
 };
 
 std::int32_t to_fixed_point(double weight) {

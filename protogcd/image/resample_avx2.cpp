@@ -69,10 +69,11 @@ PROTOGCD_AVX2 void horizontal_avx2(const ResampleAxis& axis, const std::uint8_t*
     const __m256i words = _mm256_packs_epi32(total(upper), total(lower));
     const __m256i bytes = _mm256_packus_epi16(words, words);
     const __m128i even = _mm256_castsi256_si128(bytes), odd = _mm256_extracti128_si256(bytes, 1);
-    store_pixel(outputs[0] + 3 * x, _mm_extract_epi32(even, 0));
-    store_pixel(outputs[1] + 3 * x, _mm_extract_epi32(odd, 0));
-    store_pixel(outputs[2] + 3 * x, _mm_extract_epi32(even, 1));
-    store_pixel(outputs[3] + 3 * x, _mm_extract_epi32(odd, 1));
+    const std::ptrdiff_t pixel = std::ptrdiff_t{3} * x;
+    store_pixel(outputs[0] + pixel, _mm_extract_epi32(even, 0));
+    store_pixel(outputs[1] + pixel, _mm_extract_epi32(odd, 0));
+    store_pixel(outputs[2] + pixel, _mm_extract_epi32(even, 1));
+    store_pixel(outputs[3] + pixel, _mm_extract_epi32(odd, 1));
   }
 }
 

@@ -42,7 +42,8 @@ void copy_window(const Image& image, const ImageBox& box, bool flip,
       std::memcpy(to, from, row);
       continue;
     }
-    for (int x = 0; x < box.width; ++x) std::memcpy(to + 3 * x, from + 3 * (box.width - 1 - x), 3);
+    for (std::ptrdiff_t x = 0; x < box.width; ++x)
+      std::memcpy(to + 3 * x, from + 3 * (box.width - 1 - x), 3);
   }
 }
 

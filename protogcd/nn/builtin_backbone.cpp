@@ -13,10 +13,12 @@ protogcd_builtin_backbone_end:
   .hidden protogcd_builtin_backbone, protogcd_builtin_backbone_end
 )");
 
+// NOLINTBEGIN(readability-identifier-naming): symbols of the assembler
 extern "C" {
 __attribute__((visibility("hidden"))) extern const std::byte protogcd_builtin_backbone[];
 __attribute__((visibility("hidden"))) extern const std::byte protogcd_builtin_backbone_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace protogcd {
 

@@ -64,11 +64,12 @@ void check_identity(const Notes& ours, const Notes& notes, const fs::path& file)
 }  // namespace
 
 void write_state_file(const fs::path& file, const StateFileKind& kind,
-                      std::map<std::string, at::Tensor> tensors, Notes notes) {
+                      const std::map<std::string, at::Tensor>& tensors, Notes notes) {
+  std::vector<at::Tensor> here;  // lives as long as the entries, which look into it
   std::vector<TensorEntry> entries;
-  for (auto& [name, tensor] : tensors) {
-    tensor = tensor.detach().to(at::kCPU).contiguous();
-    entries.push_back(entry_of(name, tensor));
+  for (const auto& [name, tensor] : tensors) {
+    here.push_back(tensor.detach().to(at::kCPU).contiguous());
+    entries.push_back(entry_of(name, here.back()));
   }
   notes["format"] = kind.format;
   notes["identity"] = nlohmann::json(kind.identity).dump();

@@ -22,7 +22,7 @@ struct StateFileKind {
 
 /// The file appears only when complete. Tensors may be anywhere.
 void write_state_file(const std::filesystem::path& file, const StateFileKind& kind,
-                      std::map<std::string, at::Tensor> tensors,
+                      const std::map<std::string, at::Tensor>& tensors,
                       std::map<std::string, std::string> notes);
 
 /// ModelFileError where the file is of another kind or damaged, UsageError (naming what differs)

@@ -14,10 +14,12 @@ protogcd_report_page_end:
   .hidden protogcd_report_page, protogcd_report_page_end
 )");
 
+// NOLINTBEGIN(readability-identifier-naming): symbols of the assembler
 extern "C" {
 __attribute__((visibility("hidden"))) extern const char protogcd_report_page[];
 __attribute__((visibility("hidden"))) extern const char protogcd_report_page_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 #endif
 
 namespace protogcd {

@@ -101,10 +101,11 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
     others = fmt::format("{} to {}{} fit about as well", low, high,
                          unsure ? ", and numbers beyond," : "");
   }
+  constexpr const char* kOverlapping =
+      "Classes overlap too much to count clusters; at this number the old ones keep their images, "
+      "and theirs alone, best";
   const char* why[] = {"Clusters of this number are distinct and keep the labelled classes whole",
-                       "Classes overlap too much to count clusters; at this number the old ones "
-                       "keep their images, and theirs alone, best",
-                       "Algorithm 1 of the paper ended at this number"};
+                       kOverlapping, "Algorithm 1 of the paper ended at this number"};
   return fmt::format("about {} classes: the {} old ones and {} new ({}: {}). {}. Estimated in {}.",
                      k, k_old, k - k_old, protogcd::in_words(sureness), others,
                      why[static_cast<int>(basis)], human_seconds(seconds));

@@ -122,7 +122,7 @@ CorruptionStudy study_corruptions(const TrainedModel& model, Evaluation clean,
                                   std::span<const std::int32_t> truths,
                                   const CorruptionStudyOptions& options, const Context& context) {
   LoaderOptions loader = model.center_loader(context.threads);
-  CorruptionStudy study{.clean = std::move(clean), .cells = {}};
+  CorruptionStudy study{.clean = clean, .cells = {}};
   for_each_cell(options, context, [&](const Corruption& corruption, int severity) {
     loader.change = [&corruption, severity, &context](const Image& image, std::uint32_t source) {
       RandomStream random({.seed = context.seed,
@@ -144,7 +144,7 @@ CorruptionStudy study_corrupted_files(
     std::span<const std::int32_t> numbers, const CorruptionStudyOptions& options,
     const Context& context) {
   const LoaderOptions loader = model.center_loader(context.threads);
-  CorruptionStudy study{.clean = std::move(clean), .cells = {}};
+  CorruptionStudy study{.clean = clean, .cells = {}};
   for_each_cell(options, context, [&](const Corruption& corruption, int severity) {
     const ImageSet set = open(corruption, severity);
     std::vector<std::uint32_t> list(set.sources.size());

@@ -40,7 +40,6 @@ class TrainingLoop::State {
         context_(context),
         folder_(folder),
         material_(material),
-        method_(method),
         reported_(method.reported()),
         step_(blocks, method, options.sgd, alone_),
         runner_(step_, method, material, context.seed, options.schedule),
@@ -67,7 +66,6 @@ class TrainingLoop::State {
   const Context& context_;
   const RunFolder& folder_;
   TrainingMaterial& material_;
-  Method& method_;
   const std::vector<ReportedValue> reported_;
   SingleProcess alone_;
   TrainStep step_;
