@@ -25,8 +25,6 @@ endif()
 target_compile_options(protogcd_settings INTERFACE
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wcast-align;-Woverloaded-virtual>>
   $<$<BOOL:${PROTOGCD_WERROR}>:$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Werror>>>)
-# Messages of failed checks name their source files: by names that say nothing of the machine that compiled them.
-target_compile_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>>)
 # GCC 13's warning is wrong about functions that take a temporary and return a reference to something else.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   target_compile_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>>)
@@ -44,6 +42,15 @@ if(PROTOGCD_COVERAGE)
   target_compile_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:--coverage>)
   target_link_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:--coverage>)
 endif()
+
+# Messages of failed checks name source files: by names that say nothing of the machine that compiled them.
+function(protogcd_unnamed_folders)
+  foreach(folder ${ARGN})
+    target_compile_options(protogcd_settings INTERFACE
+      $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${folder}/=>>
+      $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffile-prefix-map=${folder}/=>>)
+  endforeach()
+endfunction()
 
 # protogcd_unity(TARGET): what several sources include is parsed once for all of them. The price is that an anonymous
 # namespace is shared by the files of a target; builds without (the preset dev) hold every file to its own includes.
@@ -111,7 +118,7 @@ function(protogcd_cuda name)
     return()
   endif()
   target_sources(protogcd_${name} PRIVATE ${ARGN})
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(protogcd_${name} PROPERTIES CUDA_STANDARD 20 CUDA_ARCHITECTURES "80;90")
   target_compile_definitions(protogcd_${name} PRIVATE PROTOGCD_WITH_CUDA)
 endfunction()

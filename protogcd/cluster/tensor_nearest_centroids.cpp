@@ -24,7 +24,7 @@ class TensorNearestCentroids : public NearestCentroids {
 
   std::int64_t assign_eagerly(const at::Tensor& centroids) override {
     const at::Tensor sizes = at::bincount(labels_, {}, k_);  // [K]
-    return assign_by(centroids, [&](at::Tensor scores, std::int64_t begin) {
+    return assign_by(centroids, [&](const at::Tensor& scores, std::int64_t begin) {
       const at::Tensor own = labels_.narrow(0, begin, scores.size(0));
       const at::Tensor mine = own.unsqueeze(1);  // [B, 1]
       const at::Tensor distances = points_.squared_norms().narrow(0, begin, scores.size(0)) -

@@ -151,7 +151,7 @@ std::vector<std::int64_t> widened(const TensorEntry& array) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     T value;
     std::memcpy(&value, array.bytes.data() + i * sizeof(T), sizeof(T));
-    values[i] = static_cast<std::int64_t>(value);
+    values[i] = value;  // NOLINT(bugprone-signed-char-misuse): int8 is a number here
   }
   return values;
 }

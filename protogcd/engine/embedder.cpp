@@ -6,7 +6,9 @@
 
 namespace protogcd {
 
-Embedder::Embedder(const Backbone& backbone, const Placement& placement, bool with_tokens)
+// By value: its weights go as soon as those in the form that is needed are made.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+Embedder::Embedder(Backbone backbone, const Placement& placement, bool with_tokens)
     : device_(placement.device), exact_(placement.trained) {
   if (with_tokens) {
     plain_.emplace(backbone.vit.converted(placement.frozen, device_));

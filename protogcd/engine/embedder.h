@@ -19,7 +19,7 @@ namespace protogcd {
 
 class Embedder {
  public:
-  Embedder(const Backbone& backbone, const Placement& placement, bool with_tokens);
+  Embedder(Backbone backbone, const Placement& placement, bool with_tokens);
 
   /// On the CPU and contiguous, float32 (float64 of a float64 model).
   struct Result {

@@ -28,7 +28,7 @@ void CheckpointStore::save(const CheckpointTensors& kept, const TrainingState& s
   for (const auto& [name, tensor] : kept.state) tensors["state." + name] = tensor;
   tensors["epoch_sums"] = state.epoch_sums;
   create_folders(folder_);
-  write_state_file(fresh(), kind_, std::move(tensors),
+  write_state_file(fresh(), kind_, tensors,
                    {{"epoch", std::to_string(state.epoch)}, {"step", std::to_string(state.step)}});
   std::error_code error;
   if (fs::exists(latest())) fs::rename(latest(), previous(), error);
