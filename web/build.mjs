@@ -18,7 +18,6 @@ const bundle = await build({
   outdir: here,
   loader: { '.css': 'css' },
   legalComments: 'inline',
-  metafile: true,
 });
 const text = (end) => bundle.outputFiles.find((file) => file.path.endsWith(end)).text;
 // Inside <script>, `</script` would end it early wherever it stands.
@@ -27,14 +26,13 @@ const template = await readFile(join(here, 'src/page.html'), 'utf8');
 const page = template.replace('/*STYLE*/', () => text('.css')).replace('/*SCRIPT*/', () => script);
 await writeFile(out, page);
 
-// "node_modules/@scope/name/dist/x.js" -> "@scope/name", once each.
-const packages = new Set(
-  Object.keys(bundle.metafile.inputs)
-    .map((file) => file.match(/.*node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1])
-    .filter((name) => name !== undefined),
-);
-let licences = 'The report page holds code of these packages.\n';
-for (const name of [...packages].sort()) {
+// All but the tools of development: what is bundled may itself hold bundled code of what it depends on.
+const lock = JSON.parse(await readFile(join(here, 'package-lock.json'), 'utf8'));
+const packages = Object.entries(lock.packages)
+  .filter(([place, facts]) => place.startsWith('node_modules/') && !facts.dev)
+  .map(([place]) => place.slice('node_modules/'.length));
+let licences = 'The report page holds code of these packages, or of some of them.\n';
+for (const name of packages.sort()) {
   const folder = join(here, 'node_modules', name);
   const facts = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
