@@ -9,7 +9,7 @@ RUN scripts/container.sh build
 
 FROM ${BASE}
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-COPY scripts/container.sh /tmp/container.sh
+COPY scripts/container.sh scripts/setup.sh /tmp/
 COPY --from=build /src/build/packages/*.deb /tmp/
 RUN /tmp/container.sh install /tmp/protogcd_*.deb && rm -rf /tmp/* /var/lib/apt/lists/*
 ENV TORCH_DIR=/opt/protogcd/torch

@@ -7,7 +7,7 @@
 #
 # TORCH_INDEX: where pip finds torch (empty: pip's own index).
 set -euo pipefail
-torch=2.13.0
+torch=$(sed -n 's/^pinned_torch=//p' "$(dirname "$0")/setup.sh")
 python=/opt/protogcd  # a virtual environment with torch; the launcher is told by TORCH_DIR
 export DEBIAN_FRONTEND=noninteractive
 

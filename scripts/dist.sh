@@ -3,9 +3,7 @@
 # Called by `make dist`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-version=$(sed -n 's/^project(protogcd VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-suffix=$(sed -n 's/^set(PROTOGCD_VERSION ${PROJECT_VERSION}\(-[a-z]*\)).*/\1/p' CMakeLists.txt)
-name=protogcd-$version$suffix
+name=protogcd-$(sed -n 's/^set(CPACK_PACKAGE_VERSION "\(.*\)")$/\1/p' build/release/CPackConfig.cmake)
 page=build/release/web
 [ -f $page/report.html ] || { echo "dist: this build has no report page (npm was not found)" >&2; exit 1; }
 work=$(mktemp -d)

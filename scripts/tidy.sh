@@ -12,7 +12,7 @@ sources_changed_since() {
   git diff --name-only --diff-filter=d "$1" -- 'protogcd/*.cpp' 'protogcd/*.h' .clang-tidy | while read -r file; do
     case $file in
       *.cpp) echo "$file" ;;
-      *.h) if [ -f "${file%.h}.cpp" ]; then echo "${file%.h}.cpp"; else grep -l --include='*.cpp' -rF "\"$file\"" protogcd | sort | head -n 1; fi ;;
+      *.h) if [ -f "${file%.h}.cpp" ]; then echo "${file%.h}.cpp"; else grep -l --include='*.cpp' -rF "\"$file\"" protogcd | sort | sed -n 1p || true; fi ;;
       .clang-tidy) printf '%s\n' "${all[@]}" ;;
     esac
   done | sort -u

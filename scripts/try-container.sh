@@ -48,7 +48,7 @@ inside "$work/build" /bin/bash -c 'cd /src && scripts/container.sh build'
 
 echo "try-container: install and run"
 new_root "$work/run" "$@"
-cp scripts/container.sh "$work"/build/src/build/packages/*.deb "$work/run/tmp/"
+cp scripts/container.sh scripts/setup.sh "$work"/build/src/build/packages/*.deb "$work/run/tmp/"
 inside "$work/run" /bin/bash -c 'echo "without libtorch:"; dpkg --unpack --force-depends /tmp/*.deb >/dev/null 2>&1; protogcd info; echo "exit code $?"; dpkg -r --force-depends protogcd >/dev/null'
 inside "$work/run" /bin/bash -c '/tmp/container.sh install /tmp/protogcd_*.deb'
 inside "$work/run" /usr/bin/env TORCH_DIR=/opt/protogcd/torch /bin/bash -c '

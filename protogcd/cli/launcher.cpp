@@ -11,13 +11,12 @@
 
 #include "protogcd/cli/launch.h"
 #include "protogcd/cli/torch_search.h"
+#include "protogcd/core/error.h"
 
 namespace protogcd::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kNoLibtorch = 6;  // docs/exit-codes.md: what is needed to compute is not there
 
 std::optional<std::string> variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
@@ -42,7 +41,7 @@ int explain(const TorchSearch& search, const TorchNeed& need) {
                "    pip install 'torch==%s.*'\n"
                "  or set TORCH_DIR to the folder of a torch package or of an unpacked libtorch.\n",
                need.version.c_str());
-  return kNoLibtorch;
+  return static_cast<int>(ErrorKind::kDevice);
 }
 
 /// Threads of libgomp that wait for work spin for milliseconds by default, and take the cores from
@@ -80,7 +79,7 @@ int launch(char** arguments) {
   ::execv(program.c_str(), arguments);
   std::fprintf(stderr, "protogcd: error: %s: cannot be started: %s\n", program.c_str(),
                std::strerror(errno));
-  return 1;
+  return static_cast<int>(ErrorKind::kFile);
 }
 
 }  // namespace

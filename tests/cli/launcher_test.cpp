@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "protogcd/cli/launch.h"
 #include "protogcd/core/files.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
@@ -12,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::ProgramResult;
 
 constexpr const char* kMinor = PROTOGCD_TORCH_MINOR;
@@ -32,6 +34,19 @@ class Launcher : public ::testing::Test {
                           "echo \"arguments $*.\"\n");
     fs::permissions(program, fs::perms::owner_all);
     create_folders(home());
+  }
+
+  /// A torch package of the machine itself would be found where a test expects none.
+  void SetUp() override {
+    for (const fs::path& libraries : {fs::path("/usr/lib"), fs::path("/usr/local/lib")}) {
+      for (const auto& entry : fs::directory_iterator(libraries)) {
+        for (const char* kind : {"site-packages/torch", "dist-packages/torch"}) {
+          if (entry.path().filename().string().starts_with("python3") &&
+              fs::exists(entry.path() / kind))
+            GTEST_SKIP() << (entry.path() / kind) << " is there";
+        }
+      }
+    }
   }
 
   fs::path program_folder() const { return folder_ / "prefix/libexec/protogcd"; }
@@ -153,6 +168,31 @@ TEST_F(Launcher, KeepsWhatTheUserSet) {
   EXPECT_THAT(start({active, "LD_LIBRARY_PATH=/own"}).output,
               AllOf(HasSubstr("libraries " + (package / "lib").string() + ":/own."),
                     HasSubstr("users /own.")));
+}
+
+TEST(Launch, WhatTheProgramStartsGetsTheUsersLibraryPath) {
+  ::setenv(cli::kLibraryPath, "/torch/lib:/own", 1);
+  ::setenv(cli::kUsersLibraryPath, "/own", 1);
+  cli::give_back_library_path();
+  EXPECT_STREQ(std::getenv(cli::kLibraryPath), "/own");
+  EXPECT_EQ(std::getenv(cli::kUsersLibraryPath), nullptr);
+
+  ::setenv(cli::kUsersLibraryPath, "", 1);  // there was none
+  cli::give_back_library_path();
+  EXPECT_EQ(std::getenv(cli::kLibraryPath), nullptr);
+
+  ::setenv(cli::kLibraryPath, "/own", 1);  // started without the launcher
+  cli::give_back_library_path();
+  EXPECT_STREQ(std::getenv(cli::kLibraryPath), "/own");
+  ::unsetenv(cli::kLibraryPath);
+}
+
+TEST(Launch, TheProgramIsStartedAgainThroughTheLauncher) {
+  ::unsetenv(cli::kLauncher);
+  EXPECT_EQ(cli::program_to_start(), fs::read_symlink("/proc/self/exe").string());
+  ::setenv(cli::kLauncher, "/prefix/bin/protogcd", 1);
+  EXPECT_EQ(cli::program_to_start(), "/prefix/bin/protogcd");
+  ::unsetenv(cli::kLauncher);
 }
 
 }  // namespace
