@@ -24,6 +24,7 @@ std::vector<Verb> all_verbs() {
       datasets_make_demo_verb(),
       datasets_make_shapes_verb(),
       report_verb(),
+      labels_verb(),
       corrupt_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),

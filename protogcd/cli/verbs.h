@@ -33,6 +33,7 @@ Verb info_verb();
 Verb methods_verb();
 Verb ood_verb();
 Verb report_verb();
+Verb labels_verb();
 Verb predict_verb();
 Verb retrieve_verb();
 Verb attention_verb();

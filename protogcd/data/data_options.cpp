@@ -78,6 +78,9 @@ void declare_data_options(OptionTable& table, DataOptions& options) {
 Dataset open_data(const DataOptions& options, const Logger& log) {
   check_combination(options);
   Dataset dataset = load(options);
+  dataset.labels_from = options.is_benchmark()     ? "dataset"
+                        : options.manifest.empty() ? "folder"
+                                                   : "manifest";
   if (!options.truth.empty()) {
     std::vector<std::filesystem::path> roots;
     for (const auto* root : {&options.unlabelled, &options.labelled, &options.images}) {

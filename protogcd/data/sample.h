@@ -31,6 +31,7 @@ struct Sample {
 /// in that list.
 struct Dataset {
   std::string name;
+  std::string labels_from;  ///< who gave the labels: folder, manifest or dataset
   std::vector<std::string> classes;
   std::size_t old_classes = 0;
   SourceTable sources;

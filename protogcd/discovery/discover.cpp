@@ -9,7 +9,7 @@
 #include "protogcd/discovery/class_number.h"
 #include "protogcd/methods/registry.h"
 #include "protogcd/nn/device.h"
-#include "protogcd/run/corrections.h"
+#include "protogcd/run/label_history.h"
 #include "protogcd/run/run_files.h"
 
 namespace protogcd {
@@ -37,20 +37,78 @@ void declare_configuration(OptionTable& table, std::string& method, DiscoverOpti
   declare_machine_options(table, machine);
 }
 
-/// The images, with the labels that corrections of an earlier run give them.
-Dataset open_corrected_data(const DiscoverOptions& options, const Logger& log) {
-  Dataset dataset = open_data(options.data, log);
-  if (options.corrections.empty()) return dataset;
+/// The images, and the labels that people gave them in rounds before.
+struct LabelledData {
+  Dataset dataset;
+  LabelHistory history;
+};
+
+void tell_unaccepted(const RoundSummary& round, const Logger& log) {
+  if (round.unaccepted.empty()) return;
+  const RoundSummary::Unaccepted& first = round.unaccepted.front();
+  log.warning(fmt::format(
+      "corrections: '{}' is called '{}', but not accepted, and that labels nothing; a row "
+      "accept,,{}, would label its {} most typical images{}",
+      first.class_name, first.called, first.class_name, first.would_label,
+      round.unaccepted.size() == 1
+          ? ""
+          : fmt::format(" ({} more classes like it)", round.unaccepted.size() - 1)));
+}
+
+void tell_applied(const AppliedLabels& applied, std::size_t this_round, const Logger& log) {
+  log.info(fmt::format(
+      "corrections: {} images carry a label now{}{}", applied.labelled,
+      this_round < applied.labelled
+          ? fmt::format(", {} of them from rounds before", applied.labelled - this_round)
+          : "",
+      applied.new_classes.empty()
+          ? ""
+          : fmt::format("; accepted: {}", join(applied.new_classes, ", "))));
+  for (const auto& [before, now] : applied.renamed)
+    log.info(fmt::format("corrections: class '{}' of the data is called '{}'", before, now));
+  if (applied.overruled > 0) {
+    log.warning(fmt::format(
+        "{} images have another label in the data than corrections gave them; the data's holds: {}",
+        applied.overruled, applied.overruled_example));
+  }
+  if (applied.unmatched > 0) {
+    log.warning(fmt::format(
+        "{} images that corrections labelled are not among the images given now, as {}; if they "
+        "were moved: {} DIR",
+        applied.unmatched, applied.unmatched_example, option_name("images_root")));
+  }
+}
+
+void check_corrections(const DiscoverOptions& options) {
   if (options.previous.empty()) {
     throw UsageError(option_name("corrections") + ": of which run?",
                      fmt::format("name its folder with {} RUN", option_name("previous")));
   }
-  const auto summary = apply_corrections(dataset, options.corrections, options.previous);
-  log.info(fmt::format("corrections: {} images carry a label now{}", summary.labelled,
-                       summary.new_classes.empty()
-                           ? ""
-                           : fmt::format("; accepted: {}", join(summary.new_classes, ", "))));
-  return dataset;
+  const fs::path config = options.previous / run_files::kConfig;
+  if (fs::exists(config) && toml_scalars(config)["corrections"] == options.corrections.string()) {
+    throw UsageError(
+        fmt::format("{}: {} was made with {} already", option_name("corrections"),
+                    options.previous.string(), options.corrections.string()),
+        fmt::format("corrections are of the predictions of {}", option_name("previous")));
+  }
+}
+
+LabelledData open_labelled_data(const DiscoverOptions& options, const Logger& log) {
+  LabelledData data{.dataset = open_data(options.data, log), .history = {}};
+  if (!options.corrections.empty()) check_corrections(options);
+  if (options.previous.empty()) return data;
+  if (!fs::is_directory(options.previous)) {
+    throw UsageError(fmt::format("{}: there is no folder '{}'", option_name("previous"),
+                                 options.previous.string()));
+  }
+  data.history = LabelHistory::of_run(options.previous);
+  RoundSummary round;
+  if (!options.corrections.empty()) {
+    round = data.history.add_round(options.corrections, options.previous);
+    tell_unaccepted(round, log);
+  }
+  tell_applied(data.history.apply(data.dataset, options.images_root), round.labelled, log);
+  return data;
 }
 
 void check(const DiscoverOptions& options) {
@@ -111,9 +169,9 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
   TrainOptions train_options = options.train;
   train_options.material.reading = {.apply_orientation = !options.data.is_benchmark(),
                                     .fast_decode = options.images.fast_decode};
-  return {.result =
-              train(open_corrected_data(options, context.log), backbone, train_options, config,
-                    BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
+  LabelledData data = open_labelled_data(options, context.log);
+  return {.result = train(std::move(data.dataset), data.history, backbone, train_options, config,
+                          BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
 }
 
 }  // namespace
@@ -138,7 +196,14 @@ void declare_discover_options(OptionTable& table, DiscoverOptions& options) {
       .add("corrections", &options.corrections,
            "what a person corrected on the page of an earlier run (docs/report.md)")
       .value_name("FILE.csv");
-  table.add("previous", &options.previous, "the run that the corrections are of").value_name("RUN");
+  table
+      .add("previous", &options.previous,
+           "the run that the corrections are of; all labels, names and merges it knows are kept")
+      .value_name("RUN");
+  table
+      .add("images_root", &options.images_root,
+           "where the images of the run before are now, if they were moved")
+      .value_name("DIR");
   table.add("runs", &options.runs, "repeat with the next seeds; mean and deviation are told")
       .at_least(1)
       .at_most(1000);
@@ -189,7 +254,7 @@ ClassNumber estimate_class_number(const DiscoverOptions& options, const Context&
   needed.sees_labelled = true;
   needed.reading = {.apply_orientation = !options.data.is_benchmark(),
                     .fast_decode = options.images.fast_decode};
-  TrainingMaterial material(open_corrected_data(options, context.log), backbone, needed,
+  TrainingMaterial material(open_labelled_data(options, context.log).dataset, backbone, needed,
                             folder / "estimate",
                             BadImagePolicy::parse(options.bad_images, options.max_bad), context);
   ClassNumberOptions how = train.estimate;

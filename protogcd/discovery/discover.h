@@ -25,8 +25,9 @@ struct DiscoverOptions {
   DataOptions data;
   BackboneOptions backbone;
   ImageOptions images;
-  /// What a person corrected in an earlier run, and that run.
-  std::filesystem::path corrections, previous;
+  /// What a person corrected in an earlier run, that run, whose labels are kept, and where its
+  /// images are now.
+  std::filesystem::path corrections, previous, images_root;
   TrainOptions train;
   std::int64_t runs = 1;  ///< with this seed and the next ones, each in a folder below `out`
   std::string bad_images = "skip", max_bad = "1%";  ///< what becomes of images that cannot be read

@@ -100,8 +100,8 @@ OpenRun how_to_open(const TrainOptions& options) {
 }
 
 /// The folder's first files; only now is it sure that the new run begins.
-void begin_folder(RunFolder& folder, const TrainingMaterial& material, const TrainOptions& options,
-                  const std::string& config, const Context& context) {
+void begin_folder(RunFolder& folder, const TrainingMaterial& material, const LabelHistory& history,
+                  const TrainOptions& options, const std::string& config, const Context& context) {
   if (!options.resume) {
     folder.empty();
     const auto& bank = material.bank_plan();
@@ -124,6 +124,7 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Tra
     write_file_atomically(run_file, nlohmann::json(environment).dump(2) + "\n");
   }
   const TrainingSet& set = material.set();
+  history.write(folder.path(), set.dataset());
   if (set.skipped().count() > 0) set.skipped().write(folder.skipped(), set.sources());
 }
 
@@ -357,8 +358,9 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
 
 }  // namespace
 
-RunResult train(Dataset dataset, const Backbone& backbone, const TrainOptions& options,
-                const std::string& config, const BadImagePolicy& policy, const Context& context) {
+RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& backbone,
+                const TrainOptions& options, const std::string& config,
+                const BadImagePolicy& policy, const Context& context) {
   const ComputeThreads threads(context.threads);
   const DeterministicMode deterministic(options.deterministic);
   check_class_names(dataset.classes);
@@ -376,12 +378,12 @@ RunResult train(Dataset dataset, const Backbone& backbone, const TrainOptions& o
   std::optional<ClassNumber> estimate;
   if (estimates) {
     check_class_number(material.set(), options.estimate);
-    begin_folder(folder, material, options, config, context);
+    begin_folder(folder, material, history, options, config, context);
     estimate = class_number_of(folder, material, backbone, options, context);
     info = model_info(backbone, material.set().dataset(), estimate->k, options);
   }
   Trainer trainer(folder, material, backbone, *info, options, context);
-  if (!estimates) begin_folder(folder, material, options, config, context);
+  if (!estimates) begin_folder(folder, material, history, options, config, context);
   RunResult result = trainer.run();
   result.estimate = std::move(estimate);
   write_result(folder.result(), result);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "protogcd/report/moved_images.h"
+#include "protogcd/run/moved_images.h"
 
 namespace protogcd {
 

@@ -3,172 +3,118 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <array>
+#include <stdexcept>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
-#include "protogcd/data/source_table.h"
-#include "protogcd/run/predictions_table.h"
-#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
 
-struct RankedImage {
-  std::string file;  ///< comparable
-  double typicality;
-};
+constexpr std::array<std::string_view, 5> kActions = {"rename", "merge", "wrong", "accept", "move"};
 
-/// The run's unlabelled images.
-struct PredictedImages {
-  std::map<std::string, std::vector<RankedImage>> by_class;
-  std::map<std::string, std::string> files;  ///< path as in predictions.csv -> comparable
-};
-
-PredictedImages read_predictions(const std::filesystem::path& run) {
-  const PredictionsTable table = PredictionsTable::read(run / run_files::kPredictions);
-  PredictedImages images;
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    const std::string file = comparable_path(run / table.path(i));
-    images.files[table.path(i)] = file;
-    images.by_class[table.class_name(i)].push_back({file, table.typicality(i)});
-  }
-  return images;
-}
-
-double median(const std::vector<RankedImage>& images) {
+double median_typicality(const std::vector<CorrectedRun::Image>& images) {
   std::vector<double> values;
-  for (const RankedImage& image : images) values.push_back(image.typicality);
+  for (const CorrectedRun::Image& image : images) values.push_back(image.typicality);
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::ranges::nth_element(values, middle);
   return *middle;
 }
 
-class Corrections {
- public:
-  Corrections(const std::filesystem::path& file, PredictedImages images)
-      : table_(CsvTable::read(file)), images_(std::move(images)) {
-    const std::size_t action = table_.column("action"), path = table_.column("path"),
-                      name = table_.column("class"), target = table_.column("target");
-    for (const CsvRow& row : table_.rows())
-      read(row, row.fields[action], row.fields[path], row.fields[name], row.fields[target]);
-  }
-
-  /// Which file gets which label.
-  std::map<std::string, std::string> labels() const {
-    std::map<std::string, std::string> labels;
-    for (const auto& [name, row] : accepted_) {
-      const auto& images = images_.by_class.at(name);
-      const double least = median(images);
-      for (const RankedImage& image : images) {
-        if (image.typicality >= least && !wrong_.contains({name, image.file}))
-          labels[image.file] = final_name(name, *row);
-      }
-    }
-    for (const auto& [file, accepted] : confirmed_)
-      labels[file] = final_name(accepted.first, *accepted.second);
-    return labels;
-  }
-
- private:
-  void read(const CsvRow& row, const std::string& action, const std::string& path,
-            const std::string& name, const std::string& target) {
-    if (!images_.by_class.contains(name)) {
-      throw DataError(
-          fmt::format("{}: the run has no images of class '{}'", table_.where(row), name));
-    }
-    const bool needs_target = action == "rename" || action == "merge";
-    if (needs_target && trim(target).empty())
-      throw DataError(fmt::format("{}: {} needs a target", table_.where(row), action));
-    if (action == "rename") {
-      renamed_[name] = std::string(trim(target));
-    } else if (action == "merge") {
-      merged_[name] = target;
-    } else if (action == "wrong") {
-      wrong_.insert({name, file_of(row, path)});
-    } else if (action == "accept" && path.empty()) {
-      accepted_[name] = &row;
-    } else if (action == "accept") {
-      confirmed_[file_of(row, path)] = {name, &row};
-    } else {
-      throw DataError(fmt::format("{}: action '{}' is not rename, merge, wrong or accept",
-                                  table_.where(row), action));
-    }
-  }
-
-  const std::string& file_of(const CsvRow& row, const std::string& path) const {
-    const auto found = images_.files.find(path);
-    if (found == images_.files.end())
-      throw DataError(fmt::format("{}: the run has no image '{}'", table_.where(row), path));
-    return found->second;
-  }
-
-  /// What the images of a class are called in the end.
-  std::string final_name(std::string name, const CsvRow& row) const {
-    for (std::size_t steps = 0; merged_.contains(name); ++steps) {
-      if (steps > merged_.size()) {
-        throw DataError(
-            fmt::format("{}: class '{}' is merged in a circle", table_.where(row), name));
-      }
-      name = merged_.at(name);
-    }
-    const auto renamed = renamed_.find(name);
-    return renamed == renamed_.end() ? name : renamed->second;
-  }
-
-  const CsvTable table_;
-  const PredictedImages images_;
-  std::map<std::string, std::string> renamed_, merged_;
-  std::set<std::pair<std::string, std::string>> wrong_;  ///< class and file
-  std::map<std::string, const CsvRow*> accepted_;
-  std::map<std::string, std::pair<std::string, const CsvRow*>> confirmed_;  ///< by file
+struct CorrectionColumns {
+  explicit CorrectionColumns(const CsvTable& table)
+      : action(table.column("action")),
+        path(table.column("path")),
+        name(table.column("class")),
+        target(table.column("target")) {}
+  std::size_t action, path, name, target;
 };
+
+Correction correction_of(const CsvTable& table, const CsvRow& row, const CorrectionColumns& columns,
+                         const CorrectedRun& run) {
+  const std::string& path = row.fields[columns.path];
+  Correction correction{.action = action_of(row.fields[columns.action], table.where(row)),
+                        .file = {},
+                        .class_name = row.fields[columns.name],
+                        .target = std::string(trim(row.fields[columns.target]))};
+  const auto fail = [&](const std::string& reason) {
+    throw DataError(fmt::format("{}: {}", table.where(row), reason));
+  };
+  const auto known = run.classes.find(correction.class_name);
+  if (known == run.classes.end())
+    fail(fmt::format("the run has no images of class '{}'", correction.class_name));
+  correction.is_new = known->second.is_new;
+  const auto action = correction.action;
+  const bool of_class = action == CorrectionAction::kRename || action == CorrectionAction::kMerge;
+  if ((of_class || action == CorrectionAction::kMove) && correction.target.empty())
+    fail(fmt::format("{} needs a target", action_name(action)));
+  if (of_class || (action == CorrectionAction::kAccept && path.empty())) return correction;
+  const auto file = run.files.find(path);
+  if (file == run.files.end()) fail(fmt::format("the run has no image '{}'", path));
+  correction.file = file->second;
+  return correction;
+}
 
 }  // namespace
 
-CorrectionSummary apply_corrections(Dataset& dataset, const std::filesystem::path& corrections,
-                                    const std::filesystem::path& run) {
-  const auto labels = Corrections(corrections, read_predictions(run)).labels();
-  // Old classes stay as they are; accepted ones follow, then those that only hidden labels name.
-  std::vector<std::string> classes(
-      dataset.classes.begin(),
-      dataset.classes.begin() + static_cast<std::ptrdiff_t>(dataset.old_classes));
-  CorrectionSummary summary;
-  std::map<std::uint32_t, std::string> label_of;  // by source
-  for (const Sample& sample : dataset.samples) {
-    if (sample.set != SampleSet::kUnlabelled) continue;
-    const auto found = labels.find(comparable_path(dataset.sources.path(sample.source)));
-    if (found == labels.end()) continue;
-    label_of[sample.source] = found->second;
-    if (std::ranges::find(classes, found->second) == classes.end()) {
-      classes.push_back(found->second);
-      summary.new_classes.push_back(found->second);
+std::vector<std::string> CorrectedRun::Class::typical() const {
+  std::vector<std::string> files;
+  if (images.empty()) return files;
+  const double least = median_typicality(images);
+  for (const Image& image : images)
+    if (image.typicality >= least) files.push_back(image.file);
+  return files;
+}
+
+std::string_view action_name(CorrectionAction action) {
+  return kActions[static_cast<std::size_t>(action)];
+}
+
+CorrectionAction action_of(std::string_view name, const std::string& where) {
+  const auto found = std::ranges::find(kActions, name);
+  if (found == kActions.end())
+    throw DataError(
+        fmt::format("{}: action '{}' is not one of {}", where, name, join(kActions, ", ")));
+  return static_cast<CorrectionAction>(found - kActions.begin());
+}
+
+std::vector<Correction> read_corrections(const std::filesystem::path& file,
+                                         const CorrectedRun& run) {
+  const CsvTable table = CsvTable::read(file);
+  const CorrectionColumns columns(table);
+  std::vector<Correction> corrections;
+  NamesOfRound names;
+  for (const CsvRow& row : table.rows()) {
+    corrections.push_back(correction_of(table, row, columns, run));
+    names.add(corrections.back());
+  }
+  for (std::size_t i = 0; i < corrections.size(); ++i) {
+    try {
+      static_cast<void>(names.of(corrections[i].class_name));
+    } catch (const std::length_error&) {
+      throw DataError(fmt::format("{}: class '{}' is merged in a circle",
+                                  table.where(table.rows()[i]), corrections[i].class_name));
     }
   }
-  const std::size_t old_classes = classes.size();
-  for (const std::string& name : dataset.classes) {
-    if (std::ranges::find(classes, name) == classes.end()) classes.push_back(name);
+  return corrections;
+}
+
+void NamesOfRound::add(const Correction& correction) {
+  if (correction.action == CorrectionAction::kRename)
+    renamed_[correction.class_name] = correction.target;
+  if (correction.action == CorrectionAction::kMerge)
+    merged_[correction.class_name] = correction.target;
+}
+
+std::string NamesOfRound::of(std::string name) const {
+  for (std::size_t steps = 0; merged_.contains(name); ++steps) {
+    if (steps > merged_.size()) throw std::length_error(name);
+    name = merged_.at(name);
   }
-  const auto number_of = [&](const std::string& name) {
-    return static_cast<std::int32_t>(std::ranges::find(classes, name) - classes.begin());
-  };
-  std::vector<std::int32_t> numbers;
-  for (const std::string& name : dataset.classes) numbers.push_back(number_of(name));
-  for (Sample& sample : dataset.samples) {
-    if (sample.label >= 0) sample.label = numbers[static_cast<std::size_t>(sample.label)];
-    if (sample.truth >= 0) sample.truth = numbers[static_cast<std::size_t>(sample.truth)];
-    const auto found = label_of.find(sample.source);
-    if (sample.set != SampleSet::kUnlabelled || found == label_of.end()) continue;
-    sample.set = SampleSet::kLabelled;
-    sample.label = sample.truth = number_of(found->second);
-    ++summary.labelled;
-  }
-  dataset.classes = std::move(classes);
-  dataset.old_classes = old_classes;
-  dataset.order_by_set();
-  return summary;
+  const auto renamed = renamed_.find(name);
+  return renamed == renamed_.end() ? name : renamed->second;
 }
 
 }  // namespace protogcd

@@ -6,11 +6,13 @@
 
 namespace protogcd::run_files {
 
-inline constexpr const char* kConfig = "config.toml";           ///< the resolved options
-inline constexpr const char* kRun = "run.json";                 ///< what it ran on
-inline constexpr const char* kEstimate = "estimate.json";       ///< K, where it was estimated
-inline constexpr const char* kMetrics = "metrics.jsonl";        ///< metrics_file.h
-inline constexpr const char* kPredictions = "predictions.csv";  ///< predictions_table.h
+inline constexpr const char* kConfig = "config.toml";            ///< the resolved options
+inline constexpr const char* kRun = "run.json";                  ///< what it ran on
+inline constexpr const char* kEstimate = "estimate.json";        ///< K, where it was estimated
+inline constexpr const char* kMetrics = "metrics.jsonl";         ///< metrics_file.h
+inline constexpr const char* kPredictions = "predictions.csv";   ///< predictions_table.h
+inline constexpr const char* kLabels = "labels.csv";             ///< label_history.h, and
+inline constexpr const char* kRounds = "correction-rounds.csv";  ///< this
 inline constexpr const char* kEmbeddings = "embeddings.safetensors";
 inline constexpr const char* kAttention = "attention.safetensors";
 inline constexpr const char* kSkipped = kSkippedFile;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 namespace protogcd {
@@ -17,7 +18,11 @@ struct LocatedImages {
 /// holds most of the missing images (the longest end of several). So folders below the common one
 /// always count, and an image is never taken for one that only shares its name. A record
 /// ("data_batch_1.bin#17") is where its container is. Without a root nothing is looked for.
-LocatedImages locate_images(const std::vector<std::filesystem::path>& images,
-                            const std::filesystem::path& root);
+///
+/// `found_there` says whether a path is an image's; by default, whether the file (or container)
+/// exists.
+LocatedImages locate_images(
+    const std::vector<std::filesystem::path>& images, const std::filesystem::path& root,
+    const std::function<bool(const std::filesystem::path&)>& found_there = {});
 
 }  // namespace protogcd

@@ -1,4 +1,4 @@
-#include "protogcd/report/moved_images.h"
+#include "protogcd/run/moved_images.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Whether the file is there, or the container that it is a record of.
-bool is_there(const fs::path& image) {
+bool exists_on_disk(const fs::path& image) {
   std::error_code error;
   if (fs::exists(image, error)) return true;
   const std::string text = image.string();
@@ -52,7 +52,11 @@ std::vector<fs::path> replacements(const fs::path& common, const fs::path& root)
 
 }  // namespace
 
-LocatedImages locate_images(const std::vector<fs::path>& images, const fs::path& root) {
+LocatedImages locate_images(const std::vector<fs::path>& images, const fs::path& root,
+                            const std::function<bool(const fs::path&)>& found_there) {
+  const auto is_there = [&](const fs::path& image) {
+    return found_there ? found_there(image) : exists_on_disk(image);
+  };
   LocatedImages result{.files = images};
   if (root.empty() || images.empty()) return result;
   std::vector<fs::path> full;
