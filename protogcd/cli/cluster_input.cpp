@@ -89,6 +89,7 @@ ClusterInput from_images(const ClusterInputOptions& options, const Session& sess
   const ImageFeatures features =
       image_features(input.dataset.sources, list, open_backbone(input.backbone, context.log),
                      input.reading, *input.skipped, context);
+  input.skipped->check(input.dataset.sources);
   input.features = features.values;
   for (const std::size_t position : features.positions) input.rows.push_back(samples[position]);
   return input;

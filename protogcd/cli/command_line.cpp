@@ -180,7 +180,8 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
                   .threads = threads,
                   .seed = common.seed,
                   .log = stderr_log(level),
-                  .progress_sink = level <= LogLevel::kInfo ? stderr_progress() : nullptr},
+                  .progress_sink = level <= LogLevel::kInfo ? stderr_progress() : nullptr,
+                  .command = fmt::format("{} {}", kProgram, verb->name)},
       .common = common,
       .options = declared.table};
   declared.action(session);
@@ -301,7 +302,8 @@ void apply_resumed_configuration(OptionTable& table) {
   }
   const std::filesystem::path run = out->text(), file = run / run_files::kConfig;
   if (std::filesystem::is_regular_file(file)) return table.apply_toml_file(file);
-  if (std::filesystem::is_directory(run)) {
+  // An embedding that is resumed has a file of features for its --out.
+  if (std::filesystem::is_directory(run) || out->value_name() == "RUN") {
     throw UsageError(fmt::format("--resume: there is no run in '{}'", run.string()),
                      "leave out --resume to start one");
   }
@@ -399,7 +401,7 @@ int dispatch_or_help(const std::vector<std::string>& arguments, const std::vecto
 
 constexpr const char* kLowerMemory =
     "lower --batch-size, --threads, --image-size, or with a token bank --bank-views or --bank-max "
-    "(--bank-home host keeps it off the GPU)";
+    "(--bank-home host keeps it off the GPU); with very many classes, --k";
 
 /// In libtorch's words; nullptr where it is another error.
 const char* device_out_of_memory(std::string_view what) {

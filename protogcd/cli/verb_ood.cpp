@@ -45,6 +45,7 @@ at::Tensor cosines_of_set(const TrainedModel& model, const ImageSet& set, const 
                           Session& session, const Context& context) {
   SkippedFiles skipped(session.bad_image_policy(), set.sources.size());
   const at::Tensor cosines = cosines_of(model, set, skipped, context);
+  skipped.check(set.sources);
   if (skipped.count() > 0) {
     session.context.log.warning(
         fmt::format("{}: {} images could not be read", set.name, skipped.count()));

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "protogcd/cli/verbs.h"
+#include "protogcd/core/csv.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
@@ -19,12 +20,45 @@ struct PredictVerbOptions {
   PredictOptions predict;
 };
 
+/// Without an output, the table is the answer.
+void print_predictions(const TrainedModel& model, const SourceTable& sources, Session& session) {
+  SkippedFiles skipped(session.bad_image_policy(), sources.size());
+  nlohmann::json rows = nlohmann::json::array();
+  if (!session.json()) fmt::print("path,class,is_new,confidence,is_outlier\n");
+  predict_images(model, sources, skipped, session.context, [&](const PredictedBatch& batch) {
+    for (std::size_t i = 0; i < batch.sources.size(); ++i) {
+      const PredictedImage image =
+          batch.predictions.row(sources.path(batch.sources[i]), i, model.info());
+      if (session.json()) {
+        rows.push_back({{"path", image.path},
+                        {"class", image.class_name},
+                        {"is_new", image.is_new},
+                        {"confidence", image.confidence}});
+        if (image.is_outlier) rows.back()["is_outlier"] = *image.is_outlier;
+      } else {
+        fmt::print("{},{},{},{:.6f},{}\n", csv_field(image.path), csv_field(image.class_name),
+                   image.is_new ? 1 : 0, image.confidence,
+                   !image.is_outlier   ? ""
+                   : *image.is_outlier ? "1"
+                                       : "0");
+      }
+    }
+  });
+  if (session.json()) session.print_json({{"predictions", rows}, {"skipped", skipped.count()}});
+  for (const SkippedFile& bad : skipped.files()) {
+    session.context.log.warning(fmt::format("{}: {}", sources.path(bad.source), bad.reason));
+  }
+  skipped.check(sources);
+}
+
 void predict(const PredictVerbOptions& options, Session& session) {
-  check_output_file(options.predict.out, options.predict.overwrite, "out");
+  if (!options.predict.out.empty())
+    check_output_file(options.predict.out, options.predict.overwrite, "out");
   const ComputeThreads compute_threads(session.context.threads);
   const ImageSet set = open_image_set(options.images);
   for (const auto& warning : set.warnings) session.context.log.warning(warning);
   const TrainedModel model = load_model(options.model, options.backbone, session.context);
+  if (options.predict.out.empty()) return print_predictions(model, set.sources, session);
   const PredictSummary summary = write_predictions(model, set.sources, options.predict,
                                                    session.bad_image_policy(), session.context);
   const ModelInfo& info = model.info();
@@ -47,7 +81,11 @@ void predict(const PredictVerbOptions& options, Session& session) {
   fmt::print("{}: {} images, {} of them in new classes, in {}\n", options.predict.out.string(),
              summary.images, in_new, human_seconds(summary.seconds));
   if (summary.outliers > 0) {
-    fmt::print("{} of them look like none of the classes (is_outlier)\n", summary.outliers);
+    const OutlierCalibration& rule = *info.outliers;
+    fmt::print("{} of them are less typical than {:.0f}% of the {} (is_outlier)\n",
+               summary.outliers, 100 * rule.kept,
+               rule.held_out ? "labelled images that training did not see"
+                             : "unlabelled images of the run");
   }
   if (summary.skipped > 0)
     fmt::print("{} images skipped, see the .skipped.csv beside it\n", summary.skipped);
@@ -71,9 +109,10 @@ Verb predict_verb() {
                 .add("backbone", &options->backbone,
                      "where the model's backbone is now, if it was moved")
                 .value_name("FILE");
-            table.add("out", &options->predict.out, "a table, or objects if it ends in .json")
-                .value_name("FILE.csv")
-                .required();
+            table
+                .add("out", &options->predict.out,
+                     "a table, or objects if it ends in .json; printed if not given")
+                .value_name("FILE.csv");
             table.add("overwrite", &options->predict.overwrite, "replace the output if it exists")
                 .flag_only();
             return [options](Session& session) { predict(*options, session); };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 
 #include "protogcd/cli/command_line.h"
 #include "protogcd/cli/interrupt.h"
@@ -69,14 +70,35 @@ class StepVerb {
   }
 
   /// Resolves a whole command as the process would.
-  void check(const std::vector<std::string>& command) const {
-    const auto verb_words = static_cast<std::ptrdiff_t>(split(verb_.name, ' ').size());
-    const std::vector<std::string> arguments(command.begin() + verb_words, command.end());
-    DeclaredVerb declared(verb_, arguments);
-    resolve_options(declared, arguments);
+  void check(const std::vector<std::string>& command) const { resolve(command); }
+
+  /// UsageError names an input of the command that is not there; what lies below `cells` is made by
+  /// steps before it.
+  void check_inputs(const std::vector<std::string>& command,
+                    const std::filesystem::path& cells) const {
+    const auto declared = resolve(command);
+    for (const Option& option : declared->table.options()) {
+      static const std::set<std::string> kInputs = {"root",        "labelled", "unlabelled",
+                                                    "manifest",    "truth",    "images",
+                                                    "corrections", "previous", "weights_dir"};
+      if (!kInputs.contains(option.key()) || option.text().empty()) continue;
+      const std::string path = option.text();
+      const bool made_here = comparable_path(path).starts_with(comparable_path(cells));
+      // Sets of images have names as well: svhn:ROOT.
+      if (made_here || std::filesystem::exists(path) || path.find(':') != path.npos) continue;
+      throw UsageError(fmt::format("{}: there is no '{}'", option.flag(), path));
+    }
   }
 
  private:
+  std::unique_ptr<DeclaredVerb> resolve(const std::vector<std::string>& command) const {
+    const auto verb_words = static_cast<std::ptrdiff_t>(split(verb_.name, ' ').size());
+    const std::vector<std::string> arguments(command.begin() + verb_words, command.end());
+    auto declared = std::make_unique<DeclaredVerb>(verb_, arguments);
+    resolve_options(*declared, arguments);
+    return declared;
+  }
+
   static Verb find(const SweepStep& step) {
     std::vector<std::string> names;
     for (Verb& verb : all_verbs()) {
@@ -103,14 +125,17 @@ void check_settings(const SweepFile& file) {
   }
 }
 
+/// `inputs`: whether the files that they read must be there.
 void check_commands(const SweepFile& file, const std::vector<Cell>& cells,
-                    const std::filesystem::path& out) {
+                    const std::filesystem::path& out, bool inputs) {
   std::vector<StepVerb> verbs(file.steps.begin(), file.steps.end());
   for (const Cell& cell : cells) {
     for (std::size_t i = 0; i < cell.steps.size(); ++i) {
       try {
         // As in a new folder: what is in the one that is there is not asked.
-        verbs[i].check(command_of(cell.steps[i], out / "cells" / "new", 1));
+        const auto command = command_of(cell.steps[i], out / "cells" / "new", 1);
+        verbs[i].check(command);
+        if (inputs) verbs[i].check_inputs(command, out / "cells");
       } catch (const Error& error) {
         throw ConfigError(fmt::format("{}: {} of cell {}: {}", file.name, cell.steps[i].name,
                                       cell.slug, error.marked()),
@@ -193,7 +218,7 @@ void report_failures(const SweepResults& results) {
   const auto first = std::ranges::find(results.results, CellState::kFailed, &CellResult::state);
   const Cell& cell = (*results.cells)[static_cast<std::size_t>(first - results.results.begin())];
   const bool known = first->exit_code >= static_cast<int>(ErrorKind::kInternal) &&
-                     first->exit_code <= static_cast<int>(ErrorKind::kFile);
+                     first->exit_code <= static_cast<int>(ErrorKind::kTraining);
   throw Error(known ? static_cast<ErrorKind>(first->exit_code) : ErrorKind::kInternal,
               fmt::format("{} of {} cells failed, the first: {}: {}", failed,
                           results.results.size(), results.describe(cell), first->problem),
@@ -206,7 +231,7 @@ void sweep(const SweepVerbOptions& options, Session& session) {
   check_settings(file);
   const auto cells =
       plan_cells(file, options.out, [](const SweepStep& step) { return StepVerb(step).traits(); });
-  check_commands(file, cells, options.out);
+  check_commands(file, cells, options.out, !options.dry_run);
   const RunnerOptions how = runner_options(options, file, cells.size(), session.context.threads);
   if (options.dry_run) {
     for (const Cell& cell : cells) {

@@ -53,12 +53,8 @@ void print(const RunResult& summary) {
   fmt::print("unlabelled images: {}, of which {:.0f} went to new classes\n", summary.unlabelled,
              in_new);
   print_classes(summary.classes);
-  if (summary.outliers > 0) {
-    fmt::print(
-        "outliers: {} unlabelled images look like none of the classes (is_outlier in "
-        "predictions.csv)\n",
-        summary.outliers);
-  }
+  if (summary.outliers > 0)
+    fmt::print("{} (is_outlier in predictions.csv)\n", outliers_in_words(summary, flag_of));
   if (summary.on_unlabelled.samples > 0) {
     fmt::print("accuracy on the unlabelled images: {}\n", in_words(summary.on_unlabelled));
   }

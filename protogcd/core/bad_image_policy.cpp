@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "protogcd/core/error.h"
@@ -10,8 +11,13 @@
 namespace protogcd {
 
 bool BadImagePolicy::take_limit(std::string_view limit) {
-  is_share_ = limit.ends_with('%');
-  if (is_share_) {
+  if (limit == kUsualLimit) {
+    // A share alone would let one bad file stop any small folder.
+    share_ = 0.01;
+    count_ = 5;
+    return true;
+  }
+  if (limit.ends_with('%')) {
     const auto percent = parse_real(limit.substr(0, limit.size() - 1));
     if (!percent || *percent < 0 || *percent > 100) return false;
     share_ = *percent / 100;
@@ -42,9 +48,9 @@ BadImagePolicy BadImagePolicy::parse(std::string_view mode, std::string_view lim
 
 std::size_t BadImagePolicy::allowed(std::size_t total) const {
   if (fail_) return 0;
-  if (!is_share_) return count_;
   // The small term keeps 1% of 300 at 3, whatever the rounding of 0.01.
-  return static_cast<std::size_t>(std::floor(share_ * static_cast<double>(total) + 1e-9));
+  const double of_total = std::floor(share_ * static_cast<double>(total) + 1e-9);
+  return std::max(count_, static_cast<std::size_t>(of_total));
 }
 
 }  // namespace protogcd

@@ -5,8 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "protogcd/core/log.h"
 #include "protogcd/core/progress.h"
@@ -29,10 +32,14 @@ struct Context {
   std::shared_ptr<ProgressSink> progress_sink{};  ///< none: nothing is shown
   StopToken stop{};                               ///< set by the host
   ProcessPlace process{};
+  std::string command{};  ///< how a person calls this work: "protogcd discover"; may be empty
 
   /// Long work looks here between steps; when true, it saves what it has and throws
   /// InterruptedError.
   bool interrupted() const { return stop.stop_requested(); }
+  /// A command to paste: the work's own, with these options (keys and values) after it.
+  std::string command_line(
+      std::initializer_list<std::pair<std::string_view, std::string>> options) const;
   /// Where a task shows how far it is: of several processes, the first shows it for all.
   std::shared_ptr<ProgressSink> progress() const {
     return process.rank == 0 ? progress_sink : nullptr;

@@ -18,6 +18,7 @@ enum class ErrorKind : int {
   kModelFile = 5,     ///< weight files, checkpoints, run folders
   kDevice = 6,        ///< a device that is absent or out of memory
   kFile = 7,          ///< reading or writing files: permissions, full disk
+  kTraining = 8,      ///< numbers that training made: it diverged
   kInterrupted = 130  ///< Ctrl-C
 };
 
@@ -66,6 +67,7 @@ using DataError = ErrorOf<ErrorKind::kData>;
 using ModelFileError = ErrorOf<ErrorKind::kModelFile>;
 using DeviceError = ErrorOf<ErrorKind::kDevice>;
 using FileError = ErrorOf<ErrorKind::kFile>;
+using TrainingError = ErrorOf<ErrorKind::kTraining>;
 using InterruptedError = ErrorOf<ErrorKind::kInterrupted>;
 
 }  // namespace protogcd

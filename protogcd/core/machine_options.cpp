@@ -1,6 +1,5 @@
 #include "protogcd/core/machine_options.h"
 
-#include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -31,7 +30,8 @@ void declare_machine_options(OptionTable& table, MachineOptions& options) {
       .one_of({"skip", "fail"});
   table
       .add("max_bad", &options.max_bad,
-           "give up when more images than this cannot be read, a share (1%) or a number")
+           "more images than this that cannot be read are an error: a share (1%), a number, or "
+           "auto: 1%, but at least 5")
       .matching(BadImagePolicy::is_limit, BadImagePolicy::kLimitWords)
       .value_name("LIMIT");
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "protogcd/core/bad_image_policy.h"
 #include "protogcd/core/options.h"
 
 namespace protogcd {
@@ -15,7 +16,7 @@ struct MachineOptions {
   std::int64_t threads = 0;  ///< 0: all
   std::uint64_t seed = 0;
   std::string bad_images = "skip";
-  std::string max_bad = "1%";
+  std::string max_bad = BadImagePolicy::kUsualLimit;
 };
 
 void declare_machine_options(OptionTable& table, MachineOptions& options);

@@ -30,6 +30,7 @@ enum class RandomPurpose : std::uint8_t {
   kBankPair = 9,  ///< which two views of the bank a draw takes
   kBorrow = 10,   ///< whose difference of views a view borrows
   kMap = 11,      ///< where a map of the features begins
+  kKeepOut = 12,  ///< which labelled images calibration keeps out of training
 };
 
 /// Where a stream stands (design: seed, purpose, epoch, position of the draw in the epoch, view).

@@ -54,7 +54,10 @@ std::optional<std::string> nearest_name(std::string_view name,
   // typing error.
   constexpr std::size_t kLongestName = 64;
   if (name.size() > kLongestName) return std::nullopt;
-  const std::size_t limit = std::max<std::size_t>(2, name.size() / 3);
+  // Of one or two letters, another letter makes another word.
+  const std::size_t letters = name.size() - std::min(name.find_first_not_of('-'), name.size());
+  if (letters == 0) return std::nullopt;
+  const std::size_t limit = std::min(std::max<std::size_t>(2, name.size() / 3), letters - 1);
   std::optional<std::string> best;
   std::size_t best_distance = limit + 1;
   for (const auto& candidate : candidates) {
@@ -134,6 +137,25 @@ std::string human_seconds(double seconds) {
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,@%~";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos && text.front() != '~')
+    return std::string(text);
+  std::string word = "'";
+  for (const char letter : text)
+    word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return word + "'";
+}
+
+std::string few_of(const std::vector<std::string>& items) {
+  constexpr std::size_t kFew = 5;
+  const std::size_t shown = items.size() > kFew + 1 ? kFew : items.size();
+  std::string text = join(std::span(items).first(shown), ", ");
+  if (shown < items.size()) text += " and " + std::to_string(items.size() - shown) + " more";
+  return text;
 }
 
 }  // namespace protogcd

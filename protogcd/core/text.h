@@ -67,4 +67,10 @@ std::string kebab_case(std::string_view key);
 std::string human_bytes(std::uint64_t bytes);
 std::string human_seconds(double seconds);
 
+/// As a shell takes it for one word: quoted where it must be.
+std::string shell_word(std::string_view text);
+
+/// The first few, and how many more there are: "a, b, c and 12 more".
+std::string few_of(const std::vector<std::string>& items);
+
 }  // namespace protogcd

@@ -189,6 +189,7 @@ CorruptSummary write_corrupted_images(const CorruptOptions& options, const BadIm
   if (skipped.count() > 0) skipped.write(folder.path() / kSkippedFile, found.sources);
   progress.finish();
   folder.put_in_place();
+  skipped.check(found.sources, fmt::format("the others are in {}", options.out.string()));
   return {.images = good,
           .skipped = skipped.count(),
           .files = good * options.corruptions.size() * options.severities.size()};

@@ -47,6 +47,7 @@ class Lister {
     open_folders_.push_back(identity);
     std::ranges::sort(entries, {}, &FolderEntry::name);
     add_images(folder, entries);
+    if (entries.empty() && !is_root) listing_.empty_folders.push_back(folder);
     for (const auto& entry : entries) {
       if (entry.folder) descend(folder, entry, links);
     }

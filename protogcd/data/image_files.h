@@ -18,9 +18,10 @@ bool has_image_extension(std::string_view file_name);
 struct ImageListing {
   std::uint32_t first = 0;  ///< the images are sources [first, first + count)
   std::uint32_t count = 0;
-  std::uint64_t ignored_files = 0;    ///< not images by their extension
-  std::uint64_t hidden_files = 0;     ///< names that begin with a dot, folders included
-  std::vector<std::string> problems;  ///< unreadable folders, loops of links, dangling links
+  std::uint64_t ignored_files = 0;         ///< not images by their extension
+  std::uint64_t hidden_files = 0;          ///< names that begin with a dot, folders included
+  std::vector<std::string> empty_folders;  ///< with neither images nor folders
+  std::vector<std::string> problems;       ///< unreadable folders, loops of links, dangling links
 };
 
 /// Adds every image below `root`, names sorted by bytes within each folder. Links are followed,

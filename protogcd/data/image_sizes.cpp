@@ -22,4 +22,17 @@ std::optional<SizedSource> first_larger_image(const SourceTable& sources, int sh
   return std::nullopt;
 }
 
+bool look_like_photographs(const SourceTable& sources) {
+  constexpr std::size_t kAsked = 32;
+  std::vector<std::byte> file;
+  for (std::size_t i = 0; i < sources.size();
+       i += std::max<std::size_t>(1, sources.size() / kAsked)) {
+    if (sources.is_record(i)) return true;
+    if (!read_image_file(sources.path(i), DecodeOptions().max_file_bytes, file) &&
+        detect_image_format(file) == ImageFormat::kJpeg)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace protogcd

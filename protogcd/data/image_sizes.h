@@ -18,4 +18,8 @@ struct SizedSource {
 /// do not say their size are passed over. Stops at the first: of photos, one file is read.
 std::optional<SizedSource> first_larger_image(const SourceTable& sources, int short_side);
 
+/// Whether some of them are stored as cameras and photo datasets store them: JPEG, or records of a
+/// container. Pixels are not asked: small drawings and small photographs do not differ enough.
+bool look_like_photographs(const SourceTable& sources);
+
 }  // namespace protogcd

@@ -12,7 +12,8 @@
 
 namespace protogcd {
 
-enum class SampleSet : std::uint8_t { kLabelled, kUnlabelled, kTest };
+/// kCalibration: labelled images that training does not see.
+enum class SampleSet : std::uint8_t { kLabelled, kUnlabelled, kTest, kCalibration };
 
 std::string_view sample_set_name(SampleSet set);
 
@@ -26,9 +27,9 @@ struct Sample {
   SampleSet set = SampleSet::kUnlabelled;
 };
 
-/// Samples are ordered: labelled, then unlabelled, then test. Classes are ordered: the old ones
-/// (those of the labelled set), then the new ones that the hidden labels name. Labels are positions
-/// in that list.
+/// Samples are ordered: labelled, then unlabelled, then test, then those kept out for calibration.
+/// Classes are ordered: the old ones (those of the labelled set), then the new ones that the hidden
+/// labels name. Labels are positions in that list.
 struct Dataset {
   std::string name;
   std::string labels_from;  ///< who gave the labels: folder, manifest or dataset
@@ -46,6 +47,9 @@ struct Dataset {
   }
   /// "" for kNoClass.
   std::string_view class_name(std::int32_t label) const;
+  /// Old classes without a labelled sample are old no more: those that hidden labels name come
+  /// after the others, the rest is dropped. Returns their names.
+  std::vector<std::string> drop_empty_old_classes();
   /// Puts the samples into the order of their sets; within a set the order stays.
   void order_by_set();
 };

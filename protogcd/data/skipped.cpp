@@ -6,6 +6,7 @@
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 
@@ -17,13 +18,27 @@ void SkippedFiles::add(const SourceTable& sources, std::size_t source, std::stri
     throw DataError(fmt::format("{}: {}", sources.path(source), bad.reason),
                     option_name("bad_images") + " skip goes on without such images");
   }
-  if (files_.size() > policy_.allowed(total_)) {
-    throw DataError(
-        fmt::format("{} of {} images cannot be read, more than {} allows ({}); the last: {}: {}",
-                    files_.size(), total_, option_name("max_bad"), policy_.allowed(total_),
-                    sources.path(source), bad.reason),
-        fmt::format("raise {} to go on without them", option_name("max_bad")));
+}
+
+void SkippedFiles::check(const SourceTable& sources, const std::string& kept) const {
+  constexpr std::size_t kMostListed = 100;  // a wrong folder would otherwise list every file
+  const std::vector<SkippedFile> bad = files();
+  const bool none_good = total_ > 0 && bad.size() == total_;
+  if (!none_good && bad.size() <= policy_.allowed(total_)) return;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(bad.size(), kMostListed); ++i)
+    list += one_line(fmt::format("{}: {}", sources.path(bad[i].source), bad[i].reason)) + "\n  ";
+  if (bad.size() > kMostListed) {
+    list += fmt::format("and {} more, which `protogcd datasets verify` lists\n  ",
+                        bad.size() - kMostListed);
   }
+  const std::string advice = fmt::format("raise {} to go on without them", option_name("max_bad"));
+  throw DataError(none_good
+                      ? fmt::format("none of the {} images can be read", total_)
+                      : fmt::format("{} of {} images cannot be read, more than {} allows ({}){}",
+                                    bad.size(), total_, option_name("max_bad"),
+                                    policy_.allowed(total_), kept.empty() ? "" : "; " + kept),
+                  none_good ? list.substr(0, list.find_last_not_of(" \n") + 1) : list + advice);
 }
 
 std::size_t SkippedFiles::count() const {

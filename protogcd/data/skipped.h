@@ -25,10 +25,13 @@ class SkippedFiles {
  public:
   SkippedFiles(const BadImagePolicy& policy, std::size_t total) : policy_(policy), total_(total) {}
 
-  /// Notes a bad image. Thread-safe. DataError naming `path` and reason if the policy bears no
-  /// bad image, or no more of them.
+  /// Notes a bad image. Thread-safe. DataError names it if the policy bears none at all.
   void add(const SourceTable& sources, std::size_t source, std::string reason);
   std::size_t count() const;
+  /// DataError lists them if there are more than the policy bears, or if none was good. To be
+  /// called when all images were read and what was made of the others is safe; `kept` says in words
+  /// what that is.
+  void check(const SourceTable& sources, const std::string& kept = {}) const;
   /// Ordered by source, whatever the order of the threads.
   std::vector<SkippedFile> files() const;
   /// `path,reason`, paths relative to the file's folder.

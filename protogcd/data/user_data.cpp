@@ -41,6 +41,11 @@ void add_labelled(Dataset& dataset, const fs::path& folder, ClassNumbers& number
   append(dataset.warnings, listing.problems);
   append(dataset.notes, ignored_note(folder, listing));
   if (listing.count == 0) throw_no_images(folder, "labelled");
+  if (!listing.empty_folders.empty()) {
+    dataset.warnings.push_back(fmt::format("{}: {} folders hold no image, and are no classes: {}",
+                                           folder.string(), listing.empty_folders.size(),
+                                           few_of(listing.empty_folders)));
+  }
   const std::string root = comparable_path(folder);
   std::uint32_t last_place = std::numeric_limits<std::uint32_t>::max();
   std::int32_t label = kNoClass;

@@ -16,7 +16,10 @@ struct DatasetCheck {
   std::vector<std::string> notes;     ///< what is worth knowing
 };
 
-/// Equal files do not carry different labels; a benchmark (if the dataset's name is one) has its
+/// Equal files do not carry different labels, and a class has more than one labelled image.
+DatasetCheck check_labels(const Dataset& dataset);
+
+/// The same, and more: a benchmark (if the dataset's name is one) has its
 /// published sizes. An absent test set is a note. Image files are not opened as images.
 DatasetCheck check_dataset(const Dataset& dataset, bool is_benchmark);
 

@@ -87,6 +87,10 @@ class Estimator {
         k_max_(largest_class_number(material.set(), options)) {}
 
   ClassNumber run();
+  std::int64_t steps() const {
+    const bool smaller_too = ample_prototypes(k_old_) < k_max_;
+    return options_.seeds * cluster_steps() * (smaller_too ? 2 : 1);
+  }
   std::vector<ClassNumberPoint> curve(const std::vector<std::int64_t>& ks);
 
  private:
@@ -140,6 +144,7 @@ std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) 
       models.back().schedule.epochs = epochs;
       models.back().method->become_candidate(epochs);
     }
+  material_.prepare_bank(0);  // its time is not that of the steps
   std::vector<Candidate> trained;
   {
     Progress progress("estimate", models.size() * static_cast<std::uint64_t>(steps), "steps",
@@ -187,6 +192,7 @@ void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
       models.back().method->become_candidate(std::nullopt);
     }
   }
+  material_.prepare_bank(0);
   Progress progress(fmt::format("try K = {}", join(fresh, ", ")),
                     models.size() * static_cast<std::uint64_t>(score_steps()), "steps",
                     context_.progress());
@@ -235,6 +241,10 @@ ClassNumber Estimator::by_clusters() {
   const std::int64_t between = ks.size() > 1 ? ks[1] - ks[0] - 1 : 0;  // numbers not looked at
   peak.low = std::max(peak.low - between, k_old_);
   peak.high = std::min(peak.high + between, k_max_);
+  // A peak of clusters that do not keep the labelled classes together is no knowledge of classes.
+  const double fit = points_.at(peak.k).frozen_accuracy;
+  if (fit < kWholeClasses) peak.sureness = std::max(peak.sureness, Sureness::kFairly);
+  if (fit < kLeastForFairly) peak.sureness = Sureness::kUnsure;
   return answer(peak, ClassNumberBasis::kClusters);
 }
 
@@ -332,19 +342,15 @@ void check_class_number(const TrainingSet& set, const ClassNumberOptions& option
   }
   if (unlabelled == 0)
     throw DataError("no unlabelled images: there are no new classes to be counted in them");
-  std::vector<bool> has_image(static_cast<std::size_t>(old));
-  for (const Sample& sample : set.of(SampleSet::kLabelled))
-    has_image[static_cast<std::size_t>(sample.label)] = true;
-  if (const auto none = std::ranges::find(has_image, false); none != has_image.end()) {
-    throw DataError(
-        fmt::format("class '{}' has no readable labelled image",
-                    set.dataset().classes[static_cast<std::size_t>(none - has_image.begin())]));
-  }
   const std::int64_t k_max = largest_class_number(set, options);
   if (k_max < old) {
     throw UsageError(fmt::format(
         "{}: {} is less than the {} classes of the labelled images (K counts old and new)",
         option_name("k_max"), k_max, old));
+  }
+  if (k_max < 2 && !options.k_max) {
+    throw DataError(fmt::format("{} images are too few to count classes in", set.train().size()),
+                    fmt::format("name the number with {}", option_name("k")));
   }
   if (k_max < 2 || k_max - old > unlabelled) {
     throw UsageError(
@@ -356,6 +362,11 @@ void check_class_number(const TrainingSet& set, const ClassNumberOptions& option
 ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
                                   const ClassNumberOptions& options, const Context& context) {
   return Estimator(material, backbone, options, context).run();
+}
+
+std::int64_t estimate_steps(TrainingMaterial& material, const Backbone& backbone,
+                            const ClassNumberOptions& options, const Context& context) {
+  return Estimator(material, backbone, options, context).steps();
 }
 
 std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,

@@ -40,6 +40,11 @@ struct ClassNumberOptions {
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 
+/// Training steps that an estimate takes where clusters can be counted; a search for the Prototype
+/// Score takes more.
+std::int64_t estimate_steps(TrainingMaterial& material, const Backbone& backbone,
+                            const ClassNumberOptions& options, const Context& context);
+
 ClassNumber estimate_class_number(TrainingMaterial& material, const Backbone& backbone,
                                   const ClassNumberOptions& options, const Context& context);
 

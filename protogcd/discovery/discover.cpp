@@ -6,6 +6,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/scratch_folder.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/verify.h"
 #include "protogcd/discovery/class_number.h"
 #include "protogcd/methods/registry.h"
 #include "protogcd/nn/device.h"
@@ -42,6 +43,13 @@ struct LabelledData {
   Dataset dataset;
   LabelHistory history;
 };
+
+/// What open_data has not said: equal files under two labels, classes of one image.
+void tell_oddities(const Dataset& dataset, const Logger& log) {
+  const DatasetCheck check = check_labels(dataset);
+  for (const std::string& problem : check.problems) log.warning(problem);
+  for (const std::string& note : check.notes) log.info(note);
+}
 
 void tell_unaccepted(const RoundSummary& round, const Logger& log) {
   if (round.unaccepted.empty()) return;
@@ -95,6 +103,7 @@ void check_corrections(const DiscoverOptions& options) {
 
 LabelledData open_labelled_data(const DiscoverOptions& options, const Logger& log) {
   LabelledData data{.dataset = open_data(options.data, log), .history = {}};
+  if (!options.data.is_benchmark()) tell_oddities(data.dataset, log);
   if (!options.corrections.empty()) check_corrections(options);
   if (options.previous.empty()) return data;
   if (!fs::is_directory(options.previous)) {
@@ -109,6 +118,18 @@ LabelledData open_labelled_data(const DiscoverOptions& options, const Logger& lo
   }
   tell_applied(data.history.apply(data.dataset, options.images_root), round.labelled, log);
   return data;
+}
+
+/// Where classes are to be found there must be images to find them in; `train` may do without.
+void check_unlabelled(const DiscoverOptions& options, const Dataset& dataset) {
+  if (!options.train.estimate_k || dataset.count(SampleSet::kUnlabelled) > 0) return;
+  throw UsageError(
+      "no unlabelled images: there is nothing to discover",
+      options.data.unlabelled.empty() && !options.data.labelled.empty()
+          ? fmt::format("name their folder with {} DIR; `protogcd train` learns the labelled "
+                        "classes alone",
+                        option_name("unlabelled"))
+          : "");
 }
 
 void check(const DiscoverOptions& options) {
@@ -170,6 +191,7 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
   train_options.material.reading = {.apply_orientation = !options.data.is_benchmark(),
                                     .fast_decode = options.images.fast_decode};
   LabelledData data = open_labelled_data(options, context.log);
+  check_unlabelled(options, data.dataset);
   return {.result = train(std::move(data.dataset), data.history, backbone, train_options, config,
                           BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
 }
@@ -179,11 +201,15 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
 DiscoverOptions::DiscoverOptions() {
   train.material.use_bank = true;
   train.estimate_k = true;
+  train.calibration_share = 0.1;
+  train.look_at_data = true;
 }
 
 DiscoverOptions DiscoverOptions::as_published() {
   DiscoverOptions options;
   options.train.material.use_bank = options.train.estimate_k = false;
+  options.train.calibration_share = 0;
+  options.train.look_at_data = false;
   return options;
 }
 
@@ -212,7 +238,7 @@ void declare_discover_options(OptionTable& table, DiscoverOptions& options) {
 }
 
 void resolve(DiscoverOptions& options, const Logger& log) {
-  if (options.backbone.backbone.empty()) {
+  if (options.backbone.backbone.empty() || options.backbone.backbone == kBuiltinBackbone) {
     const Logger quiet;  // what there is to say about the images is said later
     options.backbone.backbone =
         choose_backbone(options.backbone, open_data(options.data, quiet).sources, log);
@@ -287,9 +313,10 @@ std::vector<RunResult> discover_several(const DiscoverOptions& options, const Co
       if (after_each) after_each(found);
       results.push_back(found.result);
     } catch (const InterruptedError& error) {
-      throw InterruptedError(fmt::format("run {} of {} {}", run + 1, options.runs, error.marked()),
-                             fmt::format("go on with: {} {} {}", option_name("out"), top.string(),
-                                         option_name("resume")));
+      throw InterruptedError(
+          fmt::format("run {} of {} {}", run + 1, options.runs, error.marked()),
+          fmt::format("go on with: {}",
+                      context.command_line({{"out", top.string()}, {"resume", ""}})));
     }
   }
   write_result(top / run_files::kResult, std::span<const RunResult>(results));

@@ -30,7 +30,8 @@ struct DiscoverOptions {
   std::filesystem::path corrections, previous, images_root;
   TrainOptions train;
   std::int64_t runs = 1;  ///< with this seed and the next ones, each in a folder below `out`
-  std::string bad_images = "skip", max_bad = "1%";  ///< what becomes of images that cannot be read
+  /// What becomes of images that cannot be read.
+  std::string bad_images = "skip", max_bad = BadImagePolicy::kUsualLimit;
 };
 
 void declare_discover_options(OptionTable& table, DiscoverOptions& options);

@@ -6,13 +6,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
+#include "protogcd/data/calibration_set.h"
+#include "protogcd/discovery/frozen_fit.h"
 #include "protogcd/discovery/report_files.h"
+#include "protogcd/discovery/run_time.h"
 #include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/model/outlier_calibration.h"
@@ -39,6 +43,12 @@ std::int64_t number_of_classes(const TrainOptions& options, const Dataset& datas
                      fmt::format("the labelled images have {} classes", old));
   }
   const std::int64_t k = options.k.value_or(named);
+  const auto images = static_cast<std::int64_t>(dataset.count(SampleSet::kLabelled) +
+                                                dataset.count(SampleSet::kUnlabelled));
+  if (k > images) {
+    throw UsageError(fmt::format("{}: {} classes in {} images", option_name("k"), k, images),
+                     "a class needs images; leave it out to have the number estimated");
+  }
   if (k < std::max<std::int64_t>(old, 1)) {
     throw UsageError(fmt::format(
         "{}: {} is less than the {} classes of the labelled images (K counts old and new)",
@@ -107,6 +117,13 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
     const auto& bank = material.bank_plan();
     if (options.overwrite && bank && bank->home != BankHome::kFile) remove_folder(folder.bank());
     write_file_atomically(folder.config(), config);
+    material.set().write_list(folder.images());
+  } else if (fs::exists(folder.images())) {
+    if (const auto difference = material.set().difference_from(folder.images())) {
+      throw UsageError(fmt::format("{}: the images are not those that the run was begun with: {}",
+                                   option_name("resume"), *difference),
+                       fmt::format("put them back, or choose another {}", option_name("out")));
+    }
   }
   const auto environment = environment_of(material.placement(), context);
   const fs::path run_file = folder.machine();
@@ -143,13 +160,17 @@ void note_method(const RunFolder& folder, const std::string& name, const Method&
   write_file_atomically(file, json.dump(2) + "\n");
 }
 
+// Fewer images do not say where the most outlying twentieth begins.
+constexpr std::size_t kLeastForThreshold = 20;
+
 class Trainer {
  public:
   /// All references must outlive it.
   Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
-          const TrainOptions& options, const Context& context)
+          double frozen_accuracy, const TrainOptions& options, const Context& context)
       : options_(options),
         context_(context),
+        frozen_accuracy_(frozen_accuracy),
         folder_(folder),
         material_(material),
         backbone_(backbone),
@@ -168,12 +189,14 @@ class Trainer {
   void evaluate_all();
   at::Tensor calibrate_outliers_and_predict();
   void write_predictions();
+  void warn_of_empty_classes(const RunResult& result) const;
   void write_report_files(const at::Tensor& features);
   void write_features(const at::Tensor& after);
   Evaluation evaluate_on(SampleSet set);
 
   const TrainOptions& options_;
   const Context& context_;
+  const double frozen_accuracy_;
   RunFolder& folder_;
   TrainingMaterial& material_;
   const Backbone& backbone_;
@@ -205,14 +228,21 @@ Evaluation Trainer::evaluate_on(SampleSet set) {
   return evaluation;
 }
 
-/// The threshold comes from the unlabelled images: they are of old and new classes, and none of
-/// them told its class. Returns the features of the unlabelled images, if there are any.
+/// The threshold comes from labelled images that training has not seen; where too few were kept
+/// out, from the unlabelled images, of which it is a fixed share. Returns the features of the
+/// unlabelled images, if there are any.
 at::Tensor Trainer::calibrate_outliers_and_predict() {
   if (set_.count(SampleSet::kUnlabelled) == 0) return {};
   const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
                                           "the unlabelled images", context_);
+  at::Tensor held_out;
+  if (set_.count(SampleSet::kCalibration) >= kLeastForThreshold) {
+    held_out = outputs_of(model_, material_.tokens(SampleSet::kCalibration),
+                          "the images kept out of training", context_)
+                   .cosines;
+  }
   model_.set_outliers(calibrate_outliers(model_.info(), outputs.cosines, options_.outlier_score,
-                                         options_.outlier_keep));
+                                         options_.outlier_keep, held_out));
   predictions_ = {};
   predictions_.add(outputs.cosines, model_);
   predictions_.finish();
@@ -252,16 +282,25 @@ void Trainer::write_features(const at::Tensor& after) {
 
 void Trainer::write_predictions() {
   PredictionWriter writer(folder_.predictions(), model_.info());
-  CsvPaths paths(folder_.predictions());
   const auto samples = set_.of(SampleSet::kUnlabelled);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    writer.row(paths(set_.sources(), samples[i].source), predictions_, i);
+    writer.row(comparable_path(set_.sources().path(samples[i].source)), predictions_, i);
   }
   writer.commit();
 }
 
+/// A few new classes may stay empty; most of them say that K is too large.
+void Trainer::warn_of_empty_classes(const RunResult& result) const {
+  const auto empty = std::ranges::count_if(
+      result.classes, [](const FoundClass& found) { return found.is_new && found.images == 0; });
+  const std::int64_t new_classes = info_.k() - info_.old_classes;
+  if (result.unlabelled == 0 || empty == 0 || 5 * empty < new_classes) return;
+  context_.log.warning(
+      fmt::format("{} of the {} new classes have no image: {} {} is probably too large", empty,
+                  new_classes, option_name("k"), info_.k()));
+}
+
 RunResult Trainer::run() {
-  const auto start = Clock::now();
   note_method(folder_, options_.method->name(), *method_);
   context_.log.info(
       fmt::format("{} labelled, {} unlabelled and {} test images; {} old and {} new classes",
@@ -271,6 +310,8 @@ RunResult Trainer::run() {
     evaluate_all();
     line["unlabelled"] = to_json(*on_unlabelled_);
     line["test"] = on_test_ ? to_json(*on_test_) : nlohmann::json("none");
+    // Said once, as the run begins.
+    if (on_unlabelled_->samples == 0) return std::string();
     return fmt::format("unlabelled images: {}", in_words(*on_unlabelled_));
   });
   if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
@@ -290,11 +331,15 @@ RunResult Trainer::run() {
                                                truths_of(set_.of(SampleSet::kUnlabelled)),
                                                set_.dataset().classes),
                    .outliers = predictions_.outliers(model_.info()),
+                   .outlier_keep = options_.outlier_keep,
+                   .frozen_accuracy = frozen_accuracy_,
                    .out = options_.out};
+  if (model_.info().outliers && model_.info().outliers->held_out)
+    result.calibrated_on = static_cast<std::size_t>(model_.info().outliers->images);
+  warn_of_empty_classes(result);
   write_predictions();
   model_.save(folder_.model(), method_->parameters());
   write_report_files(features);
-  result.seconds = seconds_since(start);
   return result;
 }
 
@@ -332,6 +377,42 @@ ClassNumber stored_class_number(const fs::path& file, const std::string& setting
   }
 }
 
+/// Does the backbone fit the labelled classes? Said before training, as another one would help more
+/// than any training with this one.
+double fit_of(TrainingMaterial& material, const Backbone& backbone, const Context& context) {
+  if (material.set().count(SampleSet::kLabelled) == 0)
+    return std::numeric_limits<double>::quiet_NaN();
+  RunResult so_far;
+  so_far.frozen_accuracy = frozen_accuracy(
+      untrained_candidate(material, backbone, context).labelled, labelled_classes(material.set()));
+  const std::string suspect = suspect_in_words(so_far);
+  if (!suspect.empty()) context.log.warning(suspect);
+  return so_far.frozen_accuracy;
+}
+
+/// One line before the work: how long it takes in all.
+void tell_time(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
+               bool estimates, const Context& context) {
+  const TrainingSet& set = material.set();
+  const auto count = [&](SampleSet which) { return static_cast<std::int64_t>(set.count(which)); };
+  const Sampler sampler = material.make_sampler({}, 0);
+  const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
+             steps_per_epoch = static_cast<std::int64_t>(sampler.batches_per_epoch());
+  RunWork work{.views = count(SampleSet::kUnlabelled) + count(SampleSet::kTest) +
+                        count(SampleSet::kCalibration),
+               .steps = options.loop.schedule.epochs * std::max<std::int64_t>(steps_per_epoch, 1),
+               .views_per_step = 2 * batch,
+               .fresh_views = !options.material.use_bank};
+  if (estimates || options.look_at_data) work.views += count(SampleSet::kLabelled);
+  if (const auto& bank = material.bank_plan())
+    work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
+  if (estimates) work.steps += estimate_steps(material, backbone, options.estimate, context);
+  context.log.info(fmt::format("about {} in all{}{}",
+                               human_seconds(about_seconds(work, material, backbone)),
+                               estimates ? ", the number of classes included" : "",
+                               options.resume ? ", less what was done before" : ""));
+}
+
 /// From the run's folder, if it was estimated before.
 ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
                             const Backbone& backbone, const TrainOptions& options,
@@ -346,8 +427,9 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
     found = estimate_class_number(material, backbone, how, context);
   } catch (const InterruptedError& error) {
     throw InterruptedError(
-        error.marked(), fmt::format("begin the estimate again with: {} {} {}", option_name("out"),
-                                    options.out.string(), option_name("resume")));
+        error.marked(),
+        fmt::format("begin the estimate again with: {}",
+                    context.command_line({{"out", options.out.string()}, {"resume", ""}})));
   }
   nlohmann::json json = found.to_json();
   json["settings"] = settings;
@@ -361,6 +443,7 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
 RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& backbone,
                 const TrainOptions& options, const std::string& config,
                 const BadImagePolicy& policy, const Context& context) {
+  const auto start = Clock::now();
   const ComputeThreads threads(context.threads);
   const DeterministicMode deterministic(options.deterministic);
   check_class_names(dataset.classes);
@@ -368,24 +451,35 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     check_first_trained_block(backbone.config, *options.material.grad_from_block);
   const bool estimates = !options.k && options.estimate_k;
   if (estimates) options.method->check_unknown_classes();
-  std::optional<ModelInfo> info;
-  if (!estimates)
-    info = model_info(backbone, dataset, number_of_classes(options, dataset), options);
+  if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
-  needed.sees_labelled = estimates || options.method->sees_labelled();
+  needed.sees_labelled = estimates || options.method->sees_labelled() || options.look_at_data;
+  const std::size_t kept_out =
+      keep_out_for_calibration(dataset, options.calibration_share, context.seed);
+  if (kept_out > 0) {
+    context.log.info(fmt::format(
+        "{} labelled images are kept out of training, to say what an outlier is ({} {})", kept_out,
+        option_name("calibration_share"), options.calibration_share));
+  }
   TrainingMaterial material(std::move(dataset), backbone, needed, folder.path(), policy, context);
+  if (estimates) check_class_number(material.set(), options.estimate);
+  tell_time(material, backbone, options, estimates, context);
   std::optional<ClassNumber> estimate;
   if (estimates) {
-    check_class_number(material.set(), options.estimate);
     begin_folder(folder, material, history, options, config, context);
     estimate = class_number_of(folder, material, backbone, options, context);
-    info = model_info(backbone, material.set().dataset(), estimate->k, options);
   }
-  Trainer trainer(folder, material, backbone, *info, options, context);
+  const Dataset& readable = material.set().dataset();
+  const ModelInfo info = model_info(
+      backbone, readable, estimate ? estimate->k : number_of_classes(options, readable), options);
+  const double fit = options.look_at_data ? fit_of(material, backbone, context)
+                                          : std::numeric_limits<double>::quiet_NaN();
+  Trainer trainer(folder, material, backbone, info, fit, options, context);
   if (!estimates) begin_folder(folder, material, history, options, config, context);
   RunResult result = trainer.run();
   result.estimate = std::move(estimate);
+  result.seconds = seconds_since(start);
   write_result(folder.result(), result);
   return result;
 }

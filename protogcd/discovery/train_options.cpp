@@ -155,9 +155,19 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .incidental();
   table
       .add("outlier_keep", &options.outlier_keep,
-           "share of the unlabelled images that are not called outliers")
+           "share of images of known classes that are not called outliers")
       .above(0)
       .at_most(1)
+      .incidental();
+  table
+      .add("calibration_share", &options.calibration_share,
+           "share of the labelled images of a class (of 8 or more) that training does not see, to "
+           "find the outlier threshold on; 0: none")
+      .at_least(0)
+      .at_most(0.5);
+  table
+      .add("look_at_data", &options.look_at_data,
+           "say how well the backbone fits the labelled classes, before training")
       .incidental();
   table.add("report", &options.report, "write report.html at the end; false: do not").incidental();
   declare_model_options(table, options);

@@ -31,9 +31,14 @@ struct TrainOptions {
   MaterialOptions material;
   LoopOptions loop;
 
-  /// What predictions call an outlier: the score, and the share of unlabelled images that is not.
+  /// What predictions call an outlier: the score, and the share of images of known classes that is
+  /// not. The threshold is found on `calibration_share` of the labelled images, which are kept out
+  /// of training; without, on the unlabelled ones, of which it is the same share always.
   OutlierScore outlier_score = OutlierScore::kVonMises;
-  double outlier_keep = 0.95;
+  double outlier_keep = 0.95, calibration_share = 0;
+
+  /// Looks at the data by the backbone's own features: does it fit the labelled classes?
+  bool look_at_data = false;
 
   bool deterministic = false;  ///< on CUDA: the same bits every time, at some cost
   bool report = true;          ///< also what only the report needs: where the model looks

@@ -198,6 +198,7 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   write_tables(out, sources, skipped);
   rows.commit();
+  skipped.check(sources, fmt::format("the other {} are in {}", rows.rows(), out.features.string()));
   return {.images = rows.rows(),
           .skipped = skipped.count(),
           .resumed = resumed,

@@ -56,11 +56,10 @@ std::string ModelInfo::to_json() const {
                                  {"method", method},
                                  {"width", width}};
   if (outliers) {
-    json["outliers"] = {{"score", name_of(outliers->score)},
-                        {"kept", outliers->kept},
-                        {"threshold", outliers->threshold},
-                        {"images", outliers->images},
-                        {"concentrations", outliers->concentrations}};
+    json["outliers"] = {
+        {"score", name_of(outliers->score)}, {"kept", outliers->kept},
+        {"threshold", outliers->threshold},  {"images", outliers->images},
+        {"held_out", outliers->held_out},    {"concentrations", outliers->concentrations}};
   }
   return json.dump(2) + "\n";
 }
@@ -74,7 +73,8 @@ OutlierCalibration outliers_from(const nlohmann::json& json, std::size_t classes
       .kept = json.at("kept"),
       .threshold = json.at("threshold"),
       .concentrations = json.at("concentrations").get<std::vector<double>>(),
-      .images = json.at("images")};
+      .images = json.at("images"),
+      .held_out = json.value("held_out", false)};
   if (outliers.concentrations.size() != classes) {
     throw ModelFileError(fmt::format("{}: {} concentrations for {} classes", origin,
                                      outliers.concentrations.size(), classes));

@@ -29,6 +29,9 @@ struct OutlierCalibration {
   double threshold = 0;                ///< what scores above it is an outlier
   std::vector<double> concentrations;  ///< [K] of the classes (analysis/von_mises_fisher.h)
   std::int64_t images = 0;             ///< it was calibrated on
+  /// Those were labelled images that training had not seen. Else the threshold is but a share of
+  /// the unlabelled images, however typical they are.
+  bool held_out = false;
 };
 
 /// What model.json holds.

@@ -28,7 +28,7 @@ std::vector<double> outlier_scores(const ModelInfo& info, OutlierScore score,
 }
 
 OutlierCalibration calibrate_outliers(const ModelInfo& info, const at::Tensor& cosines,
-                                      OutlierScore score, double kept) {
+                                      OutlierScore score, double kept, const at::Tensor& held_out) {
   if (cosines.size(0) == 0)
     throw DataError("no image of a known class to calibrate the outlier threshold on");
   const auto [best, label] = cosines.max(1);
@@ -42,8 +42,13 @@ OutlierCalibration calibrate_outliers(const ModelInfo& info, const at::Tensor& c
                              {labels.const_data_ptr<std::int32_t>(), n},
                              {nearest.const_data_ptr<float>(), n}, info.k(), info.width),
                          .images = cosines.size(0)};
+  const bool has_held_out = held_out.defined();
   calibrated.outliers->threshold =
-      threshold_keeping(outlier_scores(calibrated, score, cosines), kept);
+      threshold_keeping(outlier_scores(calibrated, score, has_held_out ? held_out : cosines), kept);
+  if (has_held_out) {
+    calibrated.outliers->images = held_out.size(0);
+    calibrated.outliers->held_out = true;
+  }
   return *calibrated.outliers;
 }
 

@@ -15,8 +15,10 @@ std::vector<double> outlier_scores(const ModelInfo& info, OutlierScore score,
                                    const at::Tensor& cosines);
 
 /// The threshold that keeps this share of images, which are taken to be of the model's classes, and
-/// the concentrations of the classes they fall into.
+/// the concentrations of the classes they fall into. With `held_out`, cosines of labelled images
+/// that training has not seen, those decide about the threshold.
 OutlierCalibration calibrate_outliers(const ModelInfo& info, const at::Tensor& cosines,
-                                      OutlierScore score, double kept);
+                                      OutlierScore score, double kept,
+                                      const at::Tensor& held_out = {});
 
 }  // namespace protogcd

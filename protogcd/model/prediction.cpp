@@ -140,12 +140,17 @@ PredictSummary write_predictions(const TrainedModel& model, const SourceTable& s
       std::filesystem::path(options.out).replace_extension(".skipped.csv");
   SkippedFiles skipped(policy, sources.size());
   PredictionWriter writer(options.out, model.info());
-  CsvPaths paths(options.out);
-  const PredictSummary summary =
-      predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
-        for (std::size_t i = 0; i < batch.sources.size(); ++i)
-          writer.row(paths(sources, batch.sources[i]), batch.predictions, i);
-      });
+  PredictSummary summary;
+  try {
+    summary = predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
+      for (std::size_t i = 0; i < batch.sources.size(); ++i)
+        writer.row(comparable_path(sources.path(batch.sources[i])), batch.predictions, i);
+    });
+  } catch (const InterruptedError& error) {
+    writer.commit();
+    throw InterruptedError(
+        fmt::format("{}, which are in {}", error.marked(), options.out.string()));
+  }
   writer.commit();
   if (summary.skipped > 0) {
     skipped.write(skipped_file, sources);
@@ -153,6 +158,8 @@ PredictSummary write_predictions(const TrainedModel& model, const SourceTable& s
     std::error_code ignored;
     std::filesystem::remove(skipped_file, ignored);  // of an earlier prediction that was replaced
   }
+  skipped.check(sources,
+                fmt::format("the other {} are in {}", summary.images, options.out.string()));
   return summary;
 }
 

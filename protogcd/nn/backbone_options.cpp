@@ -50,8 +50,27 @@ void declare_backbone_options(OptionTable& table, BackboneOptions& options) {
   table.add("std", &options.std, "divides them afterwards: one number, or R,G,B");
 }
 
+void warn_of_builtin(const SourceTable& images, const Logger& log) {
+  const auto larger = first_larger_image(images, kBuiltinShortSide);
+  std::string why;
+  if (larger) {
+    why = fmt::format("{} has {} x {} pixels", images.path(larger->source), larger->size.width,
+                      larger->size.height);
+  } else if (look_like_photographs(images)) {
+    why = "these look like photographs";
+  } else {
+    return;
+  }
+  log.warning(fmt::format(
+      "{}: the built-in backbone knows drawn shapes of up to {} pixels, not photographs; expect "
+      "groups of like shapes and colours, not of kinds, and do not trust the number of classes "
+      "(docs/backbones.md has backbones that know photographs)",
+      why, kBuiltinShortSide));
+}
+
 std::string choose_backbone(const BackboneOptions& options, const SourceTable& images,
                             const Logger& log) {
+  if (options.backbone == kBuiltinBackbone) warn_of_builtin(images, log);
   if (!options.backbone.empty()) return options.backbone;
   if (const auto larger = first_larger_image(images, kBuiltinShortSide)) {
     throw UsageError(
@@ -70,6 +89,7 @@ std::string choose_backbone(const BackboneOptions& options, const SourceTable& i
   }
   log.info(
       fmt::format("small images and no {}: the built-in one is used", option_name("backbone")));
+  if (look_like_photographs(images)) warn_of_builtin(images, log);
   return std::string(kBuiltinBackbone);
 }
 

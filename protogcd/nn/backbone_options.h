@@ -27,6 +27,10 @@ void declare_backbone_options(OptionTable& table, BackboneOptions& options);
 std::string choose_backbone(const BackboneOptions& options, const SourceTable& images,
                             const Logger& log);
 
+/// Warns where the built-in backbone is to be used on photographs, or on images larger than it
+/// knows.
+void warn_of_builtin(const SourceTable& images, const Logger& log);
+
 /// Loads what --backbone names; --image-size, --mean and --std replace the backbone's own
 /// preprocessing. UsageError where they make no sense.
 Backbone open_backbone(const BackboneOptions& options, const Logger& log);

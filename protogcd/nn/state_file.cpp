@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <zlib.h>
 
+#include <cctype>
 #include <span>
 
 #include "protogcd/core/error.h"
@@ -42,6 +43,29 @@ std::string_view stem_of(std::string_view format) {
   return format.substr(0, format.rfind('-'));
 }
 
+/// A checksum says nothing to people.
+bool holds_checksum(std::string_view text) {
+  std::size_t digits = 0;
+  for (const char letter : text) {
+    digits = std::isxdigit(static_cast<unsigned char>(letter)) ? digits + 1 : 0;
+    if (digits == 64) return true;
+  }
+  return false;
+}
+
+/// Keys of options are words joined by '_'; other things have names for people.
+std::string difference_in_words(const std::string& key, const std::string& then,
+                                const std::string& now) {
+  if (holds_checksum(then) || holds_checksum(now))
+    return fmt::format("the run was begun with another {}", key);
+  const std::string before = then.empty() ? "not set" : then;
+  if (key.find(' ') != key.npos || key == "seed" || key == "dtype" || key == "method" ||
+      key == "preprocessing")
+    return fmt::format("the run was begun with another {} ({}, now {})", key, before, now);
+  return fmt::format("{} was {} when the run was begun, now it is {}", option_name(key), before,
+                     now);
+}
+
 /// UsageError naming what another run's file was begun with.
 void check_identity(const Notes& ours, const Notes& notes, const fs::path& file) {
   const auto found = notes.find("identity");
@@ -55,8 +79,8 @@ void check_identity(const Notes& ours, const Notes& notes, const fs::path& file)
     const auto other = theirs.find(key);
     if (other != theirs.end() && other->second == value) continue;
     throw UsageError(
-        fmt::format("{}: the run was begun with another {} ({}, now {})", option_name("resume"),
-                    key, other == theirs.end() ? "none" : other->second, value),
+        fmt::format("{}: {}", option_name("resume"),
+                    difference_in_words(key, other == theirs.end() ? "" : other->second, value)),
         fmt::format("resume it as it was begun, or choose another {}", option_name("out")));
   }
 }

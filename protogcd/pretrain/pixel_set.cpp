@@ -83,6 +83,7 @@ PixelSet load_pixels(const Dataset& dataset, std::int64_t size, const DecodeOpti
   at::Tensor pixels = at::empty({count, 3, size, size}, at::kByte);
   SkippedFiles skipped(policy, samples.size());
   const std::vector<char> good = read_all(dataset, samples, decode, pixels, skipped, context);
+  skipped.check(dataset.sources);
 
   Sha256 digest;
   std::vector<std::int64_t> rows, labels;

@@ -89,6 +89,11 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
   return result;
 }
 
+double ClassNumber::frozen_accuracy() const {
+  const auto point = std::ranges::find(curve, k, &ClassNumberPoint::k);
+  return point == curve.end() ? std::numeric_limits<double>::quiet_NaN() : point->frozen_accuracy;
+}
+
 std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   const bool unsure = sureness == Sureness::kUnsure;
   std::string others;
@@ -104,8 +109,17 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   constexpr const char* kOverlapping =
       "Classes overlap too much to count clusters; at this number the old ones keep their images, "
       "and theirs alone, best";
-  const char* why[] = {"Clusters of this number are distinct and keep the labelled classes whole",
-                       kOverlapping, "Algorithm 1 of the paper ended at this number"};
+  const double accuracy = frozen_accuracy();
+  const std::string clusters =
+      std::isnan(accuracy) || accuracy >= kWholeClasses
+          ? "Clusters of this number are distinct and keep the labelled classes whole"
+          : fmt::format(
+                "Clusters of this number are the most distinct, but by the backbone's own "
+                "features only {:.0f}% of the labelled images are in the cluster of their "
+                "class",
+                100 * accuracy);
+  const std::string why[] = {clusters, kOverlapping,
+                             "Algorithm 1 of the paper ended at this number"};
   return fmt::format("about {} classes: the {} old ones and {} new ({}: {}). {}. Estimated in {}.",
                      k, k_old, k - k_old, protogcd::in_words(sureness), others,
                      why[static_cast<int>(basis)], human_seconds(seconds));

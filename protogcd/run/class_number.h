@@ -18,6 +18,10 @@ struct ClassNumberPoint {
   double accuracy = 0, log_centroids = 0, log_score = 0;  ///< Prototype Score
 };
 
+/// What a sentence about the labelled classes, or the word "sure", has to be earned by: accuracies
+/// of clusters of frozen features on the labelled images.
+inline constexpr double kWholeClasses = 0.8, kLeastForFairly = 0.6;
+
 enum class Sureness { kSure, kFairly, kUnsure };
 /// What decided: clusters, the Prototype Score because clusters overlap, or Algorithm 1.
 enum class ClassNumberBasis { kClusters, kPrototypeScore, kAlgorithm1 };
@@ -33,6 +37,10 @@ struct ClassNumber {
   bool is_largest = false;  ///< the largest number looked at: there may be more
   std::vector<ClassNumberPoint> curve = {};
   double seconds = 0;
+
+  /// Of clusters of the backbone's own features at `k`, the accuracy on the labelled images; NaN
+  /// where they were not looked at.
+  double frozen_accuracy() const;
 
   /// `k`, `k_new`, `interval`, `curve`, `seconds`, ...
   nlohmann::json to_json() const;

@@ -318,12 +318,12 @@ void LabelHistory::write(const fs::path& run, const Dataset& dataset) const {
   CsvPaths paths(file);
   std::set<std::string> there;
   for (const Sample& sample : dataset.samples) {
-    if (sample.set != SampleSet::kLabelled) continue;
+    if (sample.set != SampleSet::kLabelled && sample.set != SampleSet::kCalibration) continue;
     const std::string comparable = comparable_path(dataset.sources.path(sample.source));
     const auto given = labels_.find(comparable);
     if (given != labels_.end()) there.insert(comparable);
     labels.row(
-        {paths(dataset.sources, sample.source), std::string(dataset.class_name(sample.label)),
+        {paths(dataset.sources, sample.source), std::string(dataset.class_name(sample.truth)),
          given == labels_.end() ? dataset.labels_from : given_by_round(given->second.round)});
   }
   for (const auto& [path, given] : labels_) {

@@ -5,6 +5,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
+#include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -15,6 +16,22 @@ constexpr std::array<const char*, 7> kColumns = {
 
 bool is_json(const std::filesystem::path& file) {
   return file.extension() == ".json";
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(nlohmann::json(text).dump());
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+}
+
+std::string bytes_of_hex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  return bytes;
 }
 
 /// As a CSV has it.
@@ -49,6 +66,9 @@ void PredictionsTableWriter::row(const PredictedImage& image) {
                                    {"outlier_score", image.outlier_score},
                                    {"is_outlier", nullptr}};
   if (image.is_outlier) object["is_outlier"] = *image.is_outlier;
+  if (!is_utf8(image.path))
+    object["path_hex"] =
+        hexadecimal({reinterpret_cast<const std::uint8_t*>(image.path.data()), image.path.size()});
   file_.write(fmt::format("{}\n{}", empty_ ? "" : ",",
                           object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   empty_ = false;
@@ -98,6 +118,7 @@ void PredictionsTable::read_json(const std::filesystem::path& file) {
         has_[column] = true;
         own.fields[column] = text_of(*value);
       }
+      if (object.contains("path_hex")) own.fields[kPath] = bytes_of_hex(object.at("path_hex"));
     }
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: {}", name_, error.what()));

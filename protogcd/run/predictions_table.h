@@ -3,7 +3,8 @@
 //   path,class,is_new,confidence,typicality,outlier_score,is_outlier
 //
 // `is_outlier` is empty where the model has no threshold. A file that ends in .json holds an array
-// of objects with these keys instead.
+// of objects with these keys instead; a path that is no UTF-8, which JSON cannot hold, has its
+// bytes in `path_hex` beside it.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@
 namespace protogcd {
 
 struct PredictedImage {
-  std::string path;  ///< relative to the file's folder, or absolute
+  std::string path;  ///< absolute; other tables may have it relative to the file's folder
   std::string class_name;
   bool is_new = false;
   double confidence = 0, typicality = 0, outlier_score = 0;

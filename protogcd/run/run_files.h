@@ -13,6 +13,7 @@ inline constexpr const char* kMetrics = "metrics.jsonl";         ///< metrics_fi
 inline constexpr const char* kPredictions = "predictions.csv";   ///< predictions_table.h
 inline constexpr const char* kLabels = "labels.csv";             ///< label_history.h, and
 inline constexpr const char* kRounds = "correction-rounds.csv";  ///< this
+inline constexpr const char* kImages = "images.csv";  ///< what it was begun on, for resuming
 inline constexpr const char* kEmbeddings = "embeddings.safetensors";
 inline constexpr const char* kAttention = "attention.safetensors";
 inline constexpr const char* kSkipped = kSkippedFile;

@@ -19,12 +19,22 @@ constexpr const char* kLockFile = ".lock";
 /// All that a run writes at its top.
 bool is_of_a_run(const std::string& name) {
   using namespace run_files;
-  for (const char* known : {kLockFile, kConfig, kRun, kEstimate, kMetrics, kPredictions, kLabels,
-                            kRounds, kResult, kSkipped, kModel, kCheckpoints, kBank, kReport}) {
+  for (const char* known :
+       {kLockFile, kConfig, kRun, kEstimate, kMetrics, kPredictions, kLabels, kRounds, kImages,
+        kResult, kSkipped, kModel, kCheckpoints, kBank, kReport}) {
     if (name == known) return true;
   }
   return name.starts_with(kEventsPrefix) || name.starts_with("embeddings.") ||
          name.starts_with("attention.");
+}
+
+/// What a run writes before it has anything to lose: a failed one may be begun again.
+bool is_of_a_beginning(const std::string& name) {
+  using namespace run_files;
+  for (const char* known : {kLockFile, kConfig, kRun, kLabels, kRounds, kImages, kSkipped, kBank}) {
+    if (name == known) return true;
+  }
+  return name.starts_with(kEventsPrefix);
 }
 
 void check_only_runs(const fs::path& path) {
@@ -46,7 +56,7 @@ void check_allowed(const fs::path& path, OpenRun how) {
   }
   const bool has_content =
       folder && std::ranges::any_of(fs::directory_iterator(path), [](auto& entry) {
-        return entry.path().filename() != kLockFile;  // of a run that failed before it began
+        return !is_of_a_beginning(entry.path().filename().string());
       });
   if (how == OpenRun::kNew && has_content) {
     throw UsageError(fmt::format("{}: '{}' is not empty", option_name("out"), path.string()),

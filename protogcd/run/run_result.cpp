@@ -60,6 +60,35 @@ void write_json(const std::filesystem::path& file, const nlohmann::json& json) {
 
 }  // namespace
 
+double outliers_by_chance(const RunResult& result) {
+  return (1 - result.outlier_keep) * static_cast<double>(result.unlabelled);
+}
+
+std::string outliers_in_words(const RunResult& result, const OptionSpelling& spelling) {
+  if (result.outliers == 0) return {};
+  const double percent = 100 * result.outlier_keep;
+  if (result.calibrated_on == 0) {
+    return fmt::format(
+        "to look at: the {} least typical of the unlabelled images, which are {:.0f}% of them by "
+        "definition; {} would tell how many are strange",
+        result.outliers, 100 - percent,
+        spelling ? spelling("calibration_share") : "calibration_share");
+  }
+  return fmt::format(
+      "outliers: {} unlabelled images are less typical than {:.0f}% of {} labelled images that "
+      "training did not see; chance alone would make about {:.0f}",
+      result.outliers, percent, result.calibrated_on, outliers_by_chance(result));
+}
+
+std::string suspect_in_words(const RunResult& result) {
+  if (!(result.frozen_accuracy < kLowFrozenAccuracy)) return {};
+  return fmt::format(
+      "by the backbone's own features only {:.0f}% of the labelled images are nearest to images of "
+      "their class: it does not see what tells these classes apart, and what is found below may be "
+      "groups of like colours and shapes. Another backbone will help most",
+      100 * result.frozen_accuracy);
+}
+
 nlohmann::json to_json(const RunResult& result) {
   nlohmann::json json = to_json(result.on_unlabelled);
   json["out"] = result.out.string();
@@ -71,6 +100,9 @@ nlohmann::json to_json(const RunResult& result) {
                     {"test", result.test},
                     {"skipped", result.skipped}};
   json["outliers"] = result.outliers;
+  json["outlier_threshold"] = {{"kept", result.outlier_keep},
+                               {"held_out_images", result.calibrated_on}};
+  if (!std::isnan(result.frozen_accuracy)) json["frozen_accuracy"] = result.frozen_accuracy;
   json["epochs"] = result.epochs;
   json["seconds"] = result.seconds;
   json["classes"] = nlohmann::json::array();
@@ -94,6 +126,10 @@ RunResult run_result_from_json(const nlohmann::json& json) {
                    .classes = {},
                    .outliers = json.value("outliers", std::uint64_t{0}),
                    .out = json.value("out", "")};
+  const nlohmann::json threshold = json.value("outlier_threshold", nlohmann::json::object());
+  result.outlier_keep = threshold.value("kept", result.outlier_keep);
+  result.calibrated_on = threshold.value("held_out_images", std::size_t{0});
+  result.frozen_accuracy = json.value("frozen_accuracy", result.frozen_accuracy);
   if (json.contains("estimate")) result.estimate = ClassNumber::from_json(json.at("estimate"));
   const auto on_test = json.find("test");
   if (on_test != json.end() && on_test->is_object())

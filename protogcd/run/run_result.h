@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -26,9 +27,26 @@ struct RunResult {
   Evaluation on_unlabelled = {};
   std::optional<Evaluation> on_test = {};
   std::vector<FoundClass> classes = {};  ///< and the unlabelled images in them
-  std::uint64_t outliers = 0;            ///< unlabelled images that look like none of them
-  std::filesystem::path out = {};        ///< the run's folder
+  std::uint64_t outliers = 0;  ///< unlabelled images that score above the outlier threshold
+  /// Labelled images that were kept out of training and decided about that threshold; 0: it is
+  /// but a share of the unlabelled images.
+  std::size_t calibrated_on = 0;
+  double outlier_keep = 0.95;  ///< the share of them that is below
+  /// Of the labelled images, those whose nearest neighbours by the backbone's own features, before
+  /// any training, are of their class; NaN where nobody looked.
+  double frozen_accuracy = std::numeric_limits<double>::quiet_NaN();
+  std::filesystem::path out = {};  ///< the run's folder
 };
+
+/// How many outliers chance alone would make, if all unlabelled images were like the known ones.
+double outliers_by_chance(const RunResult& result);
+/// What the outliers of a run are, for people; empty where there are none.
+std::string outliers_in_words(const RunResult& result, const OptionSpelling& spelling = {});
+/// A frozen accuracy below this makes the backbone the first suspect.
+inline constexpr double kLowFrozenAccuracy = 0.6;
+/// Whether the backbone's own features fit the labelled classes so badly that it is to blame, for
+/// people; empty where they do not.
+std::string suspect_in_words(const RunResult& result);
 
 nlohmann::json to_json(const RunResult& result);
 /// What `to_json` wrote. nlohmann's exceptions where a key is missing or of another type, DataError

@@ -50,12 +50,16 @@ class SweepFolder {
   std::optional<FileLock> lock_;
 };
 
-/// The last error that a log tells, or its last line.
+/// The last error that a log tells, with what can be done about it; or its last line.
 std::string last_error(const fs::path& log) {
   std::string last, error;
   for (const std::string& line : split(read_text_file(log), '\n')) {
     if (!trim(line).empty()) last = trim(line);
-    if (line.starts_with("protogcd: error: ")) error = line.substr(17);
+    if (line.starts_with("protogcd: error: ")) {
+      error = line.substr(17);
+    } else if (!error.empty() && line.starts_with("  ")) {
+      error += fmt::format("; {}", trim(line));
+    }
   }
   return one_line(error.empty() ? last : error);
 }

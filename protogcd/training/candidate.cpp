@@ -85,9 +85,9 @@ Candidate Training::result() {
   for (const at::Tensor& values :
        {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
     if (!values.isfinite().all().item<bool>()) {
-      throw UsageError(fmt::format("training with {} classes diverged: features are no numbers",
-                                   options_.classes),
-                       fmt::format("try a lower {}, or higher temperatures", option_name("lr")));
+      throw TrainingError(fmt::format("training with {} classes diverged: features are no numbers",
+                                      options_.classes),
+                          fmt::format("try a lower {}, or higher temperatures", option_name("lr")));
     }
   }
   return candidate;

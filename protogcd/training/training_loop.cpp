@@ -97,7 +97,7 @@ void TrainingLoop::State::begin(bool resume) {
 void TrainingLoop::State::save_checkpoint() {
   now_.epoch_sums = runner_.sums().to(at::kCPU);
   if (!now_.epoch_sums.isfinite().all().item<bool>()) {
-    throw UsageError(
+    throw TrainingError(
         fmt::format("training diverged in epoch {}: the loss is not a number", now_.epoch + 1),
         fmt::format("try a lower {}, or higher temperatures; the last checkpoint is from before",
                     option_name("lr")));
@@ -114,8 +114,8 @@ void TrainingLoop::State::after_step(Progress& progress) {
   if (stop) {
     throw InterruptedError(
         fmt::format("stopped at epoch {} of {}", now_.epoch + 1, options_.schedule.epochs),
-        fmt::format("go on with: {} {} {}", option_name("out"), folder_.path().string(),
-                    option_name("resume")));
+        fmt::format("go on with: {}",
+                    context_.command_line({{"out", folder_.path().string()}, {"resume", ""}})));
   }
 }
 
@@ -154,8 +154,8 @@ void TrainingLoop::State::finish_epoch(Progress& progress, const Evaluate& evalu
     if (value.kind != ReportedKind::kSchedule) line["train"][value.name] = *mean++;
   if (is_evaluated(epoch)) {
     const std::string words = evaluate(line);
-    progress.say(fmt::format("epoch {}/{}: loss {:.4f}, {}", epoch + 1, options_.schedule.epochs,
-                             loss, words));
+    progress.say(fmt::format("epoch {}/{}: loss {:.4f}{}{}", epoch + 1, options_.schedule.epochs,
+                             loss, words.empty() ? "" : ", ", words));
   }
   line["seconds"] = seconds_since(start);
   folder_.add_metrics(line);

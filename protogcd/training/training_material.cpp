@@ -64,7 +64,8 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
   const auto wanted = [&](SampleSet set) {
     return set == SampleSet::kLabelled && !options_.sees_labelled ? 0 : set_.count(set);
   };
-  constexpr SampleSet kSets[] = {SampleSet::kLabelled, SampleSet::kUnlabelled, SampleSet::kTest};
+  constexpr SampleSet kSets[] = {SampleSet::kLabelled, SampleSet::kUnlabelled, SampleSet::kTest,
+                                 SampleSet::kCalibration};
   std::size_t all = 0;
   for (const SampleSet set : kSets) all += wanted(set);
   for (const SampleSet set : kSets) {

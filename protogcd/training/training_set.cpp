@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
@@ -23,10 +25,19 @@ TrainingSet::TrainingSet(Dataset dataset, const LoaderOptions& loader, std::uint
   list.erase(std::unique(list.begin(), list.end()), list.end());
   read_all_images(dataset_.sources, list, loader.view.short_side, loader.decode, cache_, skipped_,
                   context);
+  skipped_.check(dataset_.sources);
   std::set<std::uint32_t> bad;
   for (const SkippedFile& file : skipped_.files())
     bad.insert(static_cast<std::uint32_t>(file.source));
   std::erase_if(dataset_.samples, [&](const Sample& s) { return bad.contains(s.source); });
+  // Only where an image went: a benchmark may name classes that it has no labelled image of.
+  for (const std::string& name :
+       bad.empty() ? std::vector<std::string>() : dataset_.drop_empty_old_classes()) {
+    context.log.warning(
+        fmt::format("class '{}': none of its labelled images can be read, so it is not counted as "
+                    "a known class",
+                    name));
+  }
 }
 
 std::span<const Sample> TrainingSet::of(SampleSet set) const {
@@ -45,6 +56,43 @@ std::string TrainingSet::digest() const {
                               static_cast<int>(sample.set)));
   }
   return hexadecimal(digest.finish());
+}
+
+void TrainingSet::write_list(const std::filesystem::path& csv_file) const {
+  CsvWriter writer(csv_file, {"path", "set", "class"});
+  CsvPaths paths(csv_file);
+  for (const Sample& sample : dataset_.samples) {
+    writer.row({paths(sources(), sample.source), std::string(sample_set_name(sample.set)),
+                std::string(dataset_.class_name(sample.label))});
+  }
+  writer.commit();
+}
+
+std::optional<std::string> TrainingSet::difference_from(
+    const std::filesystem::path& csv_file) const {
+  const CsvTable table = CsvTable::read(csv_file);
+  const std::size_t path = table.column("path"), set = table.column("set"),
+                    name = table.column("class");
+  const auto in_words = [](const std::string& in_set, const std::string& in_class) {
+    return in_class.empty() ? in_set : fmt::format("{} as '{}'", in_set, in_class);
+  };
+  std::map<std::string, std::string> then;
+  for (const CsvRow& row : table.rows())
+    then[row.fields[path]] = in_words(row.fields[set], row.fields[name]);
+  CsvPaths paths(csv_file);
+  for (const Sample& sample : dataset_.samples) {
+    const std::string file = paths(sources(), sample.source);
+    const auto before = then.find(file);
+    if (before == then.end()) return fmt::format("{} was not there", sources().path(sample.source));
+    const std::string now = in_words(std::string(sample_set_name(sample.set)),
+                                     std::string(dataset_.class_name(sample.label)));
+    if (before->second != now)
+      return fmt::format("{} was {}, now {}", sources().path(sample.source), before->second, now);
+    then.erase(before);
+  }
+  if (then.empty()) return std::nullopt;
+  return fmt::format("{} is no longer there, or cannot be read",
+                     (csv_file.parent_path() / then.begin()->first).lexically_normal().string());
 }
 
 std::vector<std::uint32_t> sources_of(std::span<const Sample> samples) {

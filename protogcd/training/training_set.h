@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +35,10 @@ class TrainingSet {
   std::span<const Sample> train() const;
   /// Names what the training depends on: every path, label and set.
   std::string digest() const;
+  /// The same as a table: path, set, class.
+  void write_list(const std::filesystem::path& csv_file) const;
+  /// In words, the first image that such a table has otherwise; nothing where none.
+  std::optional<std::string> difference_from(const std::filesystem::path& csv_file) const;
 
  private:
   Dataset dataset_;

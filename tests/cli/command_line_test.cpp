@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::protogcd_path;
 using testing::run_command;
 using testing::run_protogcd;
@@ -158,6 +159,13 @@ TEST(CommandLine, JsonGoesToStdoutAlone) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_TRUE(nlohmann::json::parse(result.output).contains("version"));
   EXPECT_EQ(result.errors, "");
+}
+
+TEST(CommandLine, AOneLetterFlagIsNotTakenForAnother) {
+  const auto result = run_protogcd({"discover", "-v", "--out", "x"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors,
+              AllOf(HasSubstr("unknown option '-v'"), Not(HasSubstr("did you mean"))));
 }
 
 }  // namespace

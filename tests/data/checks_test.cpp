@@ -92,16 +92,6 @@ TEST(Verify, FindsTheSameWithAnyNumberOfThreads) {
   EXPECT_EQ(found, unreadable_of(dataset, 7));
 }
 
-TEST(Verify, StopsWhereTheLimitSaysSo) {
-  const TemporaryFolder folder;
-  for (int i = 0; i < 200; ++i) put_file(folder / fmt::format("{:03}.png", i), "x");
-  const Dataset dataset = load_images(folder.path());
-  const Context context{.threads = 3};
-  SkippedFiles skipped(BadImagePolicy::parse("skip", "5"), 200);
-  EXPECT_THROW(find_unreadable(dataset, {}, context, skipped), DataError);
-  EXPECT_LT(skipped.count(), 200u);
-}
-
 TEST(Verify, APipeNeitherHangsNorCounts) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe.png").c_str(), 0600), 0);
@@ -123,12 +113,47 @@ TEST(Verify, EqualFilesUnderDifferentClassesAreAProblem) {
               ElementsAre(HasSubstr("different classes")));
 }
 
+TEST(Verify, EmptyClassFoldersAndClassesOfOneImageAreSaid) {
+  const TemporaryFolder folder;
+  put_image(folder / "a/1.png", "one");
+  put_image(folder / "b/2.png", "two");
+  put_image(folder / "b/3.png", "three");
+  create_folders(folder / "c");
+  const Dataset dataset = load_folders(folder.path(), {});
+  EXPECT_THAT(dataset.classes, ElementsAre("a", "b"));
+  EXPECT_THAT(dataset.warnings,
+              ElementsAre(AllOf(HasSubstr("1 folders hold no image"), HasSubstr("/c"))));
+  EXPECT_THAT(check_labels(dataset).notes,
+              ElementsAre(HasSubstr("1 classes have a single labelled image: a")));
+}
+
+TEST(Dataset, AnOldClassWithoutLabelledImagesIsOldNoMore) {
+  Dataset dataset;
+  dataset.classes = {"zebra", "owl", "cat", "moon"};
+  dataset.old_classes = 3;
+  const auto labelled = SampleSet::kLabelled, unlabelled = SampleSet::kUnlabelled;
+  dataset.samples = {{0, 0, 0, labelled},
+                     {1, 2, 2, labelled},
+                     {2, -1, 1, unlabelled},
+                     {3, -1, 3, unlabelled},
+                     {4, -1, 2, unlabelled}};
+  EXPECT_THAT(dataset.drop_empty_old_classes(), ElementsAre("owl"));
+  EXPECT_THAT(dataset.classes, ElementsAre("zebra", "cat", "owl", "moon"));
+  EXPECT_EQ(dataset.old_classes, 2u);
+  std::vector<std::int32_t> truths;
+  for (const Sample& sample : dataset.samples) truths.push_back(sample.truth);
+  EXPECT_THAT(truths, ElementsAre(0, 1, 2, 3, 1));
+  EXPECT_THAT(dataset.drop_empty_old_classes(), IsEmpty());
+}
+
 TEST(BadImagePolicy, UnderstandsSharesAndNumbers) {
   EXPECT_EQ(BadImagePolicy::parse("skip", "1%").allowed(300), 3u);
   EXPECT_EQ(BadImagePolicy::parse("skip", "1%").allowed(99), 0u);
   EXPECT_EQ(BadImagePolicy::parse("skip", "0.5%").allowed(1000), 5u);
   EXPECT_EQ(BadImagePolicy::parse("skip", "100%").allowed(7), 7u);
   EXPECT_EQ(BadImagePolicy::parse("skip", "20").allowed(5), 20u);
+  EXPECT_EQ(BadImagePolicy::parse("skip", "auto").allowed(40), 5u);
+  EXPECT_EQ(BadImagePolicy::parse("skip", "auto").allowed(2000), 20u);
   EXPECT_EQ(BadImagePolicy::parse("fail", "20").allowed(5), 0u);
   for (const char* bad : {"", "%", "-1%", "101%", "1.5", "-1", "one", "nan%"}) {
     EXPECT_THROW(BadImagePolicy::parse("skip", bad), UsageError) << bad;
@@ -157,17 +182,21 @@ TEST(SkippedFiles, CollectFromThreadsAndAreWrittenInOrder) {
   EXPECT_THAT(table.rows()[17].fields, ElementsAre("i17.png", "cut short, \"here\""));
 }
 
-TEST(SkippedFiles, GiveUpBeyondTheLimitAndNameTheImage) {
+TEST(SkippedFiles, BeyondTheLimitAllAreNamedWithTheirReasons) {
   SourceTable sources;
   for (int i = 0; i < 3; ++i) sources.add_path(fmt::format("folder/{}.png", i));
   SkippedFiles skipped(BadImagePolicy::parse("skip", "2"), 100);
   skipped.add(sources, 0, "bad");
   skipped.add(sources, 1, "bad");
+  skipped.check(sources);
+  skipped.add(sources, 2, "cut short");
   try {
-    skipped.add(sources, 2, "bad");
+    skipped.check(sources, "the rest is safe");
     FAIL() << "went on";
   } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("3 of 100"), HasSubstr("folder/2.png: bad")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("3 of 100"), HasSubstr("the rest is safe")));
+    EXPECT_THAT(error.hint(), AllOf(HasSubstr("folder/0.png: bad"), HasSubstr("folder/1.png: bad"),
+                                    HasSubstr("folder/2.png: cut short")));
   }
   SkippedFiles strict(BadImagePolicy::parse("fail", "50%"), 100);
   EXPECT_THROW(strict.add(sources, 0, "bad"), DataError);

@@ -141,7 +141,7 @@ TEST(Run, PredictNeedsTheRunFolderAndTheBackboneAlone) {
   EXPECT_EQ(json_of(predict("demo/unlabelled/00001.png", "one.json")).at("images"), 1);
   const auto one = nlohmann::json::parse(work.read("one.json"));
   ASSERT_EQ(one.size(), 1u);
-  EXPECT_EQ(one[0].at("path"), "demo/unlabelled/00001.png");
+  EXPECT_EQ(one[0].at("path"), (work.folder / "demo/unlabelled/00001.png").string());
   EXPECT_EQ(one[0].at("class"), column(trained, "class")[0]);
   EXPECT_TRUE(one[0].at("is_outlier").is_boolean());
 
@@ -207,6 +207,56 @@ TEST(Run, ImagesThatCannotBeReadAreLeftOutFirst) {
   const auto strict = run_protogcd(work.train("strict", {"--bad-images", "fail"}));
   EXPECT_EQ(strict.exit_code, 4);
   EXPECT_THAT(strict.errors, HasSubstr("00003.png"));
+}
+
+TEST(Run, AFewBadFilesStopNoSmallFolderAndTooManyAreAllNamed) {
+  const TinyRun work(4);
+  for (const char* name : {"00003.png", "00005.png"})
+    write_file_atomically(work.folder / (std::string("demo/unlabelled/") + name), "broken");
+  const auto json = json_of(run_protogcd(work.train("run")));
+  EXPECT_EQ(json.at("images").at("skipped"), 2);
+  const auto refused = run_protogcd(work.train("refused", {"--max-bad", "1"}));
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr("2 of "), HasSubstr("00003.png: not an image"),
+                                    HasSubstr("00005.png: not an image")));
+
+  const auto predict = [&](const std::string& out, const std::string& limit) {
+    return run_protogcd({"predict", "--model", work.folder / "run", "--images",
+                         work.folder / "demo/unlabelled", "--out", work.folder / out, "--max-bad",
+                         limit});
+  };
+  EXPECT_EQ(predict("all.csv", "auto").exit_code, 0);
+  const auto too_many = predict("kept.csv", "1");
+  EXPECT_EQ(too_many.exit_code, 4);
+  EXPECT_THAT(too_many.errors, AllOf(HasSubstr("00003.png"), HasSubstr("00005.png")));
+  EXPECT_EQ(work.read("kept.csv"), work.read("all.csv"));
+}
+
+TEST(Run, AClassWhoseOnlyImageIsUnreadableIsNoOldClass) {
+  const TinyRun work(4);
+  create_folders(work.folder / "demo/labelled/yeti");
+  write_file_atomically(work.folder / "demo/labelled/yeti/1.png", "broken");
+  const auto result = run_protogcd(work.train("run"));
+  const auto json = json_of(result);
+  EXPECT_EQ(json.at("k"), 16);
+  EXPECT_EQ(json.at("k_new"), 6);
+  EXPECT_THAT(result.errors, HasSubstr("class 'yeti'"));
+  EXPECT_THAT(work.read("run/model/model.json"), Not(HasSubstr("yeti")));
+}
+
+TEST(Run, EqualImagesUnderTwoLabelsAreSaidOnce) {
+  const TinyRun work(4);
+  std::vector<std::filesystem::path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(work.folder / "demo/labelled"))
+    folders.push_back(entry.path());
+  std::ranges::sort(folders);
+  const auto first = *std::filesystem::directory_iterator(folders[0]);
+  std::filesystem::copy_file(first.path(), folders[1] / "copy.png");
+  const auto result = run_protogcd(work.train("run"));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const auto at = result.errors.find("the same file under different classes");
+  ASSERT_NE(at, std::string::npos) << result.errors;
+  EXPECT_EQ(result.errors.find("the same file under different classes", at + 1), std::string::npos);
 }
 
 TEST(Run, SeveralRunsGiveMeanAndDeviation) {
@@ -280,7 +330,7 @@ TEST(Run, DivergenceIsAnErrorAndKeepsTheLastGoodCheckpoint) {
   const TinyRun work;
   const auto result =
       run_protogcd(work.train("run", {"--lr", "1e12", "--checkpoint-seconds", "0"}));
-  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.exit_code, 8);
   EXPECT_THAT(result.errors, AllOf(HasSubstr("diverged"), HasSubstr("--lr")));
   EXPECT_FALSE(std::filesystem::exists(work.folder / "run/predictions.csv"));
 }
@@ -347,7 +397,7 @@ TEST(Run, SeveralRunsGoOnWhereTheyWere) {
   const auto other =
       run_protogcd({"train", "--out", work.folder / "whole", "--resume", "--json", "--lr", "0.3"});
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.errors, HasSubstr("another lr"));
+  EXPECT_THAT(other.errors, HasSubstr("--lr was 0.1 when the run was begun, now it is 0.3"));
 }
 
 TEST(Run, OneRunIsNotResumedAsSeveralNorSeveralAsOne) {

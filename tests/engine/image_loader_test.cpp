@@ -84,9 +84,9 @@ TEST(ImageLoader, BadImagesAreLeftOutAndNoted) {
   EXPECT_THAT(skipped.files()[1].reason, HasSubstr("not"));
 }
 
-TEST(ImageLoader, TooManyBadImagesEndIt) {
-  const ImagesOnDisk set(8, {5, 6});
-  SkippedFiles skipped(bears("1"), 8);
+TEST(ImageLoader, ABadImageEndsItWhereNoneIsBorne) {
+  const ImagesOnDisk set(8, {6});
+  SkippedFiles skipped(BadImagePolicy::parse("fail", "0"), 8);
   ImageLoader loader(set.sources, ImageList::center_views(set.list), options(2), skipped);
   EXPECT_NE(loader.next(), nullptr);
   EXPECT_NE(loader.next(), nullptr);

@@ -134,6 +134,16 @@ TEST(SweepVerb, AFailedCellIsToldAndTheExitCodeIsItsOwn) {
   EXPECT_THAT(result.output, HasSubstr("| failed |"));
 }
 
+TEST(SweepVerb, AMissingFolderIsNamedBeforeTheFirstCell) {
+  const TinyRun tiny;
+  write_sweep(tiny);
+  const auto result = run_protogcd(
+      sweep_command(tiny, "sweep", {"--set", "demo=" + (tiny.folder / "nowhere").string()}));
+  EXPECT_EQ(result.exit_code, 3) << result.errors;
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("there is no"), HasSubstr("nowhere/labelled")));
+  EXPECT_FALSE(std::filesystem::exists(tiny.folder / "sweep/cells"));
+}
+
 TEST(SweepVerb, RefusesWhatAVerbDoesNotTakeAndNamesFileAndLine) {
   const TinyRun tiny;
   const auto errors_with = [&](const std::string& more, std::vector<std::string> flags = {}) {
