@@ -126,11 +126,11 @@ TEST(SweepVerb, AKilledSweepTakesItsCellsWithIt) {
 TEST(SweepVerb, AFailedCellIsToldAndTheExitCodeIsItsOwn) {
   const TinyRun tiny;
   write_sweep(tiny);
-  const auto result = run_protogcd(sweep_command(
-      tiny, "sweep",
-      {"--set", "epochs=1", "--set", fmt::format("demo={}", (tiny.folder / "no").string())}));
-  EXPECT_EQ(result.exit_code, 4) << result.errors;
-  EXPECT_THAT(result.errors, AllOf(HasSubstr("2 of 2 cells failed"), HasSubstr("train.log")));
+  const auto result =
+      run_protogcd(sweep_command(tiny, "sweep", {"--set", "epochs=1", "--set", "lr=1e30"}));
+  EXPECT_EQ(result.exit_code, 8) << result.errors;
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("2 of 2 cells failed"), HasSubstr("train.log"),
+                                   HasSubstr("try a lower --lr")));
   EXPECT_THAT(result.output, HasSubstr("| failed |"));
 }
 
