@@ -1,4 +1,4 @@
-// What the program writes into the page (report/page.cpp). Columns of images are arrays of equal length.
+// What the program writes into the page (report/report_data.cpp). Columns of images are arrays of equal length.
 
 export interface ClassInfo {
   name: string;
@@ -74,6 +74,10 @@ export interface Confusion {
 export interface Report {
   title: string;
   version: string;
+  run: {
+    id: string; // of its predictions and configuration, wherever its folder lies
+    folder: string; // absolute
+  };
   summary: {
     labelled: number;
     unlabelled: number;
