@@ -213,13 +213,13 @@ export class Classes {
     const rename = () => {
       const target = name.value.trim();
       const before = corrections.ofClass('rename', one.name);
-      if (target && target !== one.name) corrections.put({ action: 'rename', path: '', class: one.name, target });
+      if (target && target !== one.name) corrections.put([{ action: 'rename', path: '', class: one.name, target }]);
       else if (before) corrections.takeBack(before);
       name.value = corrections.nameOf(k);
     };
     const say = (action: 'merge' | 'accept', wanted: boolean, target = '') => {
       const before = corrections.ofClass(action, one.name);
-      if (wanted) corrections.put({ action, path: '', class: one.name, target });
+      if (wanted) corrections.put([{ action, path: '', class: one.name, target }]);
       else if (before) corrections.takeBack(before);
     };
     into.addEventListener('change', () => say('merge', into.value !== '', into.value));

@@ -89,19 +89,19 @@ export class Corrections {
     return () => this.listeners.delete(listener);
   }
 
-  put(...list: Correction[]): void {
+  put(list: Correction[]): void {
     const news = list.filter((one) => {
       const before = this.current.get(subject(one));
       return before?.action !== one.action || before.target !== one.target;
     });
     if (news.length) this.add({ put: news, take: [] });
   }
-  takeBack(...list: Correction[]): void {
-    if (list.length) this.add({ put: [], take: list.map(subject) });
+  takeBack(one: Correction): void {
+    this.add({ put: [], take: [subject(one)] });
   }
   /** One word on some images, each with the class that it was predicted as. */
   say(action: 'wrong' | 'accept', images: number[]): void {
-    this.put(...images.map((image) => this.ofOneImage(action, image, '')));
+    this.put(images.map((image) => this.ofOneImage(action, image, '')));
   }
   /** Moves images to what a person calls a class, and returns how many: those that were predicted as it stay. */
   move(images: number[], name: string): number {
@@ -226,7 +226,7 @@ export class Corrections {
       if (one.action === 'merge' && this.mergedInto(name, next) === null) refuse(`class '${name}' is merged in a circle`);
       put.push(one);
     }
-    this.put(...put);
+    this.put(put);
     return put.length;
   }
 

@@ -82,7 +82,7 @@ await check('another tab of the same run shows what was corrected', async () => 
   await second.goto(page.url());
   await second.waitForSelector('html[data-ready]');
   await accept('new-01');
-  await second.waitForSelector('.card[data-class="new-01"]:has-text("accepted")', { timeout: 5000 });
+  await second.waitForSelector('.card[data-class="new-01"]:has-text("accepted")');
   await second.close();
 });
 await check('every name of a class follows when it is renamed', async () => {
@@ -262,6 +262,7 @@ await check('where the browser keeps nothing the page says so and asks before it
     await page.addInitScript(deny);
     await page.goto(`file://${report}`);
     await page.waitForSelector('html[data-ready]');
+    assert.equal(await page.locator('.trouble:visible').count(), why === 'no room' ? 0 : 1);
     await rename('owl', 'an owl');
     assert.match(await warning(), new RegExp(`^This browser does not keep corrections \\(${why}\\)\\. Download them`));
     await reload();
