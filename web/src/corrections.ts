@@ -211,20 +211,23 @@ export class Corrections {
     if (columns.includes(-1)) throw new Error(`line 1: the columns must be ${kColumns.join(',')}`);
     const put: Correction[] = [];
     const lines = new Map<string, number>();
-    const next = new Map(this.current);
+    const refusal = (line: number) => (why: string): never => {
+      throw new Error(`line ${line}: ${why}`);
+    };
     for (const { line, fields } of rows) {
-      const refuse = (why: string): never => {
-        throw new Error(`line ${line}: ${why}`);
-      };
+      const refuse = refusal(line);
       if (fields.length !== head!.fields.length) refuse(`${fields.length} fields, but the header has ${head!.fields.length}`);
       const [action, path, name, target] = columns.map((at) => fields[at]!) as [Action, string, string, string];
       const one = this.fitting({ action, path, class: name, target }, refuse);
       const before = lines.get(subject(one));
       if (before !== undefined) refuse(`line ${before} is about the same ${path ? 'image' : 'class'}`);
       lines.set(subject(one), line);
-      apply(next, { put: [one], take: [] });
-      if (one.action === 'merge' && this.mergedInto(name, next) === null) refuse(`class '${name}' is merged in a circle`);
       put.push(one);
+    }
+    const next = new Map(this.current);
+    apply(next, { put, take: [] });
+    for (const one of put) {
+      if (one.action === 'merge' && this.mergedInto(one.class, next) === null) refusal(lines.get(subject(one))!)(`class '${one.class}' is merged in a circle`);
     }
     this.put(put);
     return put.length;

@@ -202,6 +202,16 @@ await check('a file is taken over whole', async () => {
   await page.keyboard.press('Control+z');
   assert.deepEqual((await downloadCorrections(page)).slice(1), ['rename,,new-02,mine']);
 });
+await check('a file may turn a merge around, but not close a circle', async () => {
+  await importFile('action,path,class,target', 'merge,,new-01,new-02');
+  await page.waitForSelector('.said:has-text("1 correction of")');
+  await importFile('action,path,class,target', 'merge,,new-02,new-01');
+  assert.equal(await refusal(), "import.csv, line 2: class 'new-02' is merged in a circle. Nothing was taken over.");
+  await importFile('action,path,class,target', 'merge,,new-02,new-01', 'merge,,new-01,owl');
+  await page.waitForSelector('.said:has-text("2 corrections of")');
+  await page.keyboard.press('Control+z');
+  await page.keyboard.press('Control+z');
+});
 await check('a file that does not fit is refused by its line, and changes nothing', async () => {
   const good = 'rename,,new-01,heron';
   const refused = async (line, why) => {
