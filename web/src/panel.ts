@@ -117,7 +117,7 @@ export class Panel {
     const command = h('pre', { class: 'command', tabindex: 0 });
     const path = h('input', { type: 'text', value: '~/Downloads/corrections.csv', 'aria-label': 'Where the file is', input: () => fill() });
     // Lines break before options, where there is room.
-    const fill = () => command.replaceChildren(...nextCommand(this.report.run.folder, path.value).split(/(?<= )(?=--)/).map((part) => h('span', {}, part)));
+    const fill = () => command.replaceChildren(...nextCommand(this.report.run.folder, path.value).match(/.+?(?: (?=--)|$)/gs)!.map((part) => h('span', {}, part)));
     fill();
     const copy = h('button', { type: 'button', click: () => void copyText() }, 'Copy');
     const copyText = async () => {
