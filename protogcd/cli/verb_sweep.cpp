@@ -81,8 +81,9 @@ class StepVerb {
       static const std::set<std::string> kInputs = {"root",        "labelled", "unlabelled",
                                                     "manifest",    "truth",    "images",
                                                     "corrections", "previous", "weights_dir"};
-      if (!kInputs.contains(option.key()) || option.text().empty()) continue;
+      if (!kInputs.contains(option.key()) || option.source() == OptionSource::kDefault) continue;
       const std::string path = option.text();
+      if (path.empty()) continue;
       const bool made_here = comparable_path(path).starts_with(comparable_path(cells));
       // Sets of images have names as well: svhn:ROOT.
       if (made_here || std::filesystem::exists(path) || path.find(':') != path.npos) continue;

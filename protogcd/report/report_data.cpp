@@ -14,6 +14,8 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
+#include "protogcd/core/text.h"
+#include "protogcd/core/sha256.h"
 #include "protogcd/core/version.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
@@ -231,6 +233,11 @@ std::string device_of(const fs::path& file) {
   return words;
 }
 
+/// As the command line spells options: the page speaks of commands.
+std::string kebab_flag(std::string_view key) {
+  return "--" + kebab_case(key);
+}
+
 Json summary_of(const RunResult& result, const fs::path& run) {
   const Json scores = to_json(result.on_unlabelled);
   return {{"labelled", result.labelled},
@@ -241,6 +248,8 @@ Json summary_of(const RunResult& result, const fs::path& run) {
           {"k_old", result.k_old},
           {"k_new", result.k - result.k_old},
           {"outliers", result.outliers},
+          {"outliers_in_words", outliers_in_words(result, kebab_flag)},
+          {"suspect", suspect_in_words(result)},
           {"all", number_or_null(scores, "all")},
           {"old", number_or_null(scores, "old")},
           {"new", number_or_null(scores, "new")},
@@ -287,20 +296,35 @@ Sprites thumbnails_of(const RunContents& run, const Context& context) {
   return sprites;
 }
 
+/// Without a slash at its end.
+fs::path absolute_folder(const fs::path& folder) {
+  const fs::path full = fs::absolute(folder).lexically_normal();
+  return full.has_filename() ? full : full.parent_path();
+}
+
+/// A browser keeps corrections by the id: another for every run, but the same wherever its folder
+/// lies and however often its page is made.
+Json identity_of(const fs::path& folder, const std::string& config) {
+  return {{"id", sha256_hex(sha256_file(folder / run_files::kPredictions) + config)},
+          {"folder", absolute_folder(folder).string()}};
+}
+
 }  // namespace
 
 Json report_data(const RunContents& run, const FeatureMap& map, const Context& context) {
   const fs::path& folder = run.folder;
   const RunImages& images = run.images;
   const auto& embeddings = run.embeddings;
-  const fs::path config = folder / run_files::kConfig;
+  const fs::path config_file = folder / run_files::kConfig;
+  const std::string config = fs::exists(config_file) ? read_text_file(config_file) : "";
   const RunResult result = read_result(folder / run_files::kResult);
   Json data = {{"summary", summary_of(result, folder)},
                {"estimate", estimate_of(result)},
                {"classes", classes_of(result, run)}};
   const Sprites sprites = thumbnails_of(run, context);
   const auto truth_names = embeddings ? embeddings->truth_names : std::vector<std::string>{};
-  data.update(Json{{"title", fs::absolute(folder).lexically_normal().filename().string()},
+  data.update(Json{{"title", absolute_folder(folder).filename().string()},
+                   {"run", identity_of(folder, config)},
                    {"version", fmt::format("protogcd {}", kVersion)},
                    {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
                    {"sprites", sprites_of(sprites)},
@@ -309,7 +333,7 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
                    {"epochs", epochs_of(folder / run_files::kMetrics, folder / run_files::kRun)},
                    {"confusion", confusion_of(images, truth_names, run.classes.size())},
                    {"skipped", skipped_of(folder / run_files::kSkipped)},
-                   {"config", fs::exists(config) ? read_text_file(config) : std::string()}});
+                   {"config", config}});
   data["images"] = {{"path", images.path},
                     {"class", images.label},
                     {"confidence", images.confidence},

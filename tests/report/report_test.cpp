@@ -180,6 +180,23 @@ TEST(ReportData, HoldsWhatTheRunFound) {
   EXPECT_EQ(data.at("classes")[0].at("nearest").size(), 3u);
 }
 
+TEST(ReportData, TellsRunsApartByWhatTheyFound) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const auto id = [&](const char* name) { return data_of(folder / name).at("run").at("id"); };
+  const auto first = id("run");
+  std::filesystem::rename(folder / "run", folder / "moved");
+  EXPECT_EQ(id("moved"), first);
+  EXPECT_EQ(data_of(folder / "moved/").at("run").at("folder"), (folder / "moved").string());
+  EXPECT_EQ(data_of(folder / "moved/").at("title"), "moved");
+  write_file_atomically(folder / "moved/config.toml", "k = 5\n");
+  const auto second = id("moved");
+  EXPECT_NE(second, first);
+  const std::filesystem::path predictions = folder / "moved/predictions.csv";
+  write_file_atomically(predictions, read_text_file(predictions) + "\n");
+  EXPECT_NE(id("moved"), second);
+}
+
 TEST(ReportData, ARunWithoutAttentionHasNoSuchSection) {
   const TemporaryFolder folder;
   write_run(folder / "run");
@@ -553,15 +570,18 @@ TEST(ReportPage, NoNameCanLeaveTheData) {
   EXPECT_EQ(nlohmann::json::parse(data).at("config"), "k = 4 # </script>\n");
 }
 
-/// Writes the report of the run above and drives it by a script of web/tests; skips where there is
-/// no browser.
+/// Writes the report of the run above, and that of another, and drives them by a script of
+/// web/tests; skips where there is no browser.
 void drive_page(const std::string& script) {
   if (!has_report_page()) GTEST_SKIP() << "built without npm";
   const std::string chromium = testing::chromium_path();
   if (chromium.empty()) GTEST_SKIP() << "no chromium here";
   const TemporaryFolder folder;
   write_run(folder / "run");
-  write_report(folder / "run", folder / "run/report.html", Context{});
+  write_run(folder / "it's-2");
+  write_file_atomically(folder / "it's-2/config.toml", "k = 4 # another\n");
+  for (const char* run : {"run", "it's-2"})
+    write_report(folder / run, folder / run / "report.html", Context{});
   const auto result = testing::run_command(
       {"node", testing::source_folder() + "/web/tests/" + script, folder / "run/report.html",
        chromium, PROTOGCD_PLAYWRIGHT, folder.path()});
@@ -570,6 +590,10 @@ void drive_page(const std::string& script) {
 
 TEST(ReportPage, WorksInABrowser) {
   drive_page("page.mjs");
+}
+
+TEST(ReportPage, KeepsCorrections) {
+  drive_page("corrections.mjs");
 }
 
 TEST(ReportPage, DrawsFiftyThousandPoints) {

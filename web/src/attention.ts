@@ -1,4 +1,5 @@
 // Where the model looks: what the CLS token of the last block gives to each patch, per head, before and after training.
+import type { Corrections } from './corrections';
 import { bytesOf, type Attention, type Report } from './data';
 import { h, percent, reason, section, whenNear } from './dom';
 
@@ -50,9 +51,12 @@ function overlay(view: ImageData, map: Uint8Array, rows: number, columns: number
 class Viewer {
   private readonly before: Uint8Array;
   private readonly after: Uint8Array;
+  private readonly title = h('h3', { 'aria-live': 'polite' });
+  private shown = 0;
 
   constructor(
     private readonly report: Report,
+    private readonly corrections: Corrections,
     private readonly data: Attention,
     private readonly views: ImageData[],
     private readonly place: HTMLElement,
@@ -67,10 +71,19 @@ class Viewer {
     return this[when].subarray(start, start + size);
   }
 
+  /** Says of what class the shown image is, by the name that it has now. */
+  refresh(): void {
+    const { report } = this;
+    const image = this.data.images[this.shown]!;
+    const k = report.images.class[image]!;
+    this.title.textContent = `${this.corrections.nameOf(k)} (${report.classes[k]!.is_new ? 'new' : 'known'}${report.images.is_outlier[image] ? ', fits no class well' : ''})`;
+  }
+
   show(example: number): void {
+    this.shown = example;
+    this.refresh();
     const { report, data } = this;
     const image = data.images[example]!;
-    const one = report.classes[report.images.class[image]!]!;
     const heads = Array.from({ length: data.heads }, (_, head) => head);
     const mean = (when: 'before' | 'after') => 100 * (heads.reduce((sum, head) => sum + concentration(this.map(when, example, head)), 0) / data.heads);
     const tile = (when: 'before' | 'after', head: number): Node[] => {
@@ -83,7 +96,7 @@ class Viewer {
     const picture = h('canvas', { width: data.side, height: data.side, role: 'img', 'aria-label': report.images.path[image]! });
     picture.getContext('2d')!.putImageData(this.views[example]!, 0, 0);
     this.place.replaceChildren(
-      h('h3', { 'aria-live': 'polite' }, `${one.name} (${one.is_new ? 'new' : 'known'}${report.images.is_outlier[image] ? ', fits no class well' : ''})`),
+      this.title,
       h('p', { class: 'facts' }, `${report.images.path[image]}. Half of a head's attention lies on ${percent(mean('before'), 0)} of the picture before training and on ${percent(mean('after'), 0)} after it, in the mean.`),
       h('div', { class: 'heads' }, h('figure', {}, h('figcaption', {}, 'Picture'), picture), ...heads.map((head) => h('figure', {}, h('figcaption', {}, `Head ${head + 1}`), ...tile('before', head), ...tile('after', head)))),
     );
@@ -99,26 +112,33 @@ async function cutViews(data: Attention): Promise<ImageData[]> {
   return data.images.map((_, i) => context.getImageData(0, i * data.side, data.side, data.side));
 }
 
-export function attention(report: Report): HTMLElement | null {
+export function attention(report: Report, corrections: Corrections): HTMLElement | null {
   const data = report.attention;
   if (!data || data.images.length === 0) return null;
   const strip = h('div', { class: 'strip', role: 'group', 'aria-label': 'Images' });
   const place = h('div', { class: 'looks' });
   const showAll = (views: ImageData[]) => {
-    const viewer = new Viewer(report, data, views, place);
+    const viewer = new Viewer(report, corrections, data, views, place);
     const buttons = data.images.map((image, example) => {
-      const one = report.classes[report.images.class[image]!]!;
-      const label = `${one.name}: ${report.images.path[image]}`;
       const canvas = h('canvas', { width: data.side, height: data.side, 'aria-hidden': 'true' });
       canvas.getContext('2d')!.putImageData(views[example]!, 0, 0);
-      return h('button', { type: 'button', class: one.is_new ? 'new' : 'old', title: label, 'aria-label': label, click: () => show(example) }, canvas);
+      return h('button', { type: 'button', class: report.classes[report.images.class[image]!]!.is_new ? 'new' : 'old', click: () => show(example) }, canvas);
     });
     const show = (example: number) => {
       buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(i === example)));
       viewer.show(example);
     };
+    const refresh = () => {
+      buttons.forEach((button, example) => {
+        const image = data.images[example]!;
+        button.title = button.ariaLabel = `${corrections.nameOf(report.images.class[image]!)}: ${report.images.path[image]}`;
+      });
+      viewer.refresh();
+    };
+    corrections.onChange(refresh);
     strip.append(...buttons);
     show(0);
+    refresh();
   };
   const fail = (error: unknown) => {
     strip.remove();

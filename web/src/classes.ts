@@ -1,8 +1,9 @@
 // One card a class, and everything in it on a click.
 import type { Report } from './data';
 import type { Corrections } from './corrections';
-import { choice, count, h, pages, percent, section } from './dom';
+import { choice, count, counted, h, pages, percent, section } from './dom';
 import type { Thumbnails } from './thumbnails';
+import { imageButton, nameField } from './tiles';
 
 const kCardsAtOnce = 48;
 
@@ -11,7 +12,6 @@ type Order = 'images' | 'name' | 'confidence' | 'compactness';
 export class Classes {
   readonly element: HTMLElement;
   private readonly grid = h('div', { class: 'cards' });
-  private readonly members: number[][];
   private readonly cards = new Map<number, { card: HTMLElement; said: string }>();
   private drawn = 0; // how often: an older drawing ends where a newer one began
   private readonly empty = h('p', { class: 'note', hidden: true }, 'No class of that name.');
@@ -25,10 +25,6 @@ export class Classes {
     private readonly corrections: Corrections,
     private readonly colours: string[],
   ) {
-    this.members = report.classes.map(() => []);
-    report.images.class.forEach((k, image) => this.members[k]?.push(image));
-    const typicality = report.images.typicality;
-    for (const list of this.members) list.sort((a, b) => typicality[b]! - typicality[a]!);
     this.element = section(
       'classes',
       'Classes',
@@ -91,11 +87,12 @@ export class Classes {
   /** Cards some at a time: the first screen does not wait for a thousand classes. */
   private add(list: number[], drawing: number): void {
     if (drawing !== this.drawn) return;
+    const marks = this.marks();
     for (const k of list.slice(0, kCardsAtOnce)) {
       const card = h('button', { type: 'button', 'data-class': this.report.classes[k]!.name, click: () => this.open(k) });
       card.style.setProperty('--colour', this.colours[k] ?? '#888');
       this.cards.set(k, { card, said: '' });
-      this.fill(k);
+      this.fill(k, marks);
       this.grid.append(card);
     }
     const rest = list.slice(kCardsAtOnce);
@@ -104,16 +101,40 @@ export class Classes {
 
   /** What was corrected is said on its card, which stays where it is and keeps the focus. */
   private refresh(): void {
-    for (const k of this.cards.keys()) this.fill(k);
+    const marks = this.marks();
+    for (const k of this.cards.keys()) this.fill(k, marks);
   }
 
-  private fill(k: number): void {
+  /** What was said of each class and its images, in words. */
+  private marks(): Map<string, string[]> {
+    const { corrections } = this;
+    const counts = new Map<string, Map<string, number>>(); // class -> words -> images
+    const marks = new Map<string, string[]>();
+    const mark = (name: string, words: string) => marks.set(name, [...(marks.get(name) ?? []), words]);
+    const tally = (name: string, words: string) => {
+      const ofClass = counts.get(name) ?? new Map<string, number>();
+      counts.set(name, ofClass.set(words, (ofClass.get(words) ?? 0) + 1));
+    };
+    for (const one of corrections.all()) {
+      if (one.action === 'merge') mark(one.class, `merged into ${corrections.shown(one.target)}`);
+      if (one.action === 'accept' && !one.path) mark(one.class, 'accepted');
+      if (one.action === 'accept' && one.path) tally(one.class, 'accepted');
+      if (one.action === 'wrong') tally(one.class, 'wrong');
+      if (one.action === 'move') {
+        tally(one.class, 'moved away');
+        tally(one.target, 'moved here');
+      }
+    }
+    for (const [name, ofClass] of counts) mark(name, `images: ${[...ofClass].map(([words, images]) => `${count(images)} ${words}`).join(', ')}`);
+    return marks;
+  }
+
+  private fill(k: number, marks: Map<string, string[]>): void {
     const entry = this.cards.get(k)!;
     const one = this.report.classes[k]!;
-    const members = this.members[k]!;
-    const merged = this.corrections.find('merge', one.name);
-    const accepted = this.corrections.find('accept', one.name);
-    const said = JSON.stringify([this.corrections.nameOf(k), merged?.target, !!accepted]);
+    const members = this.corrections.members[k]!;
+    const corrected = marks.get(one.name) ?? [];
+    const said = JSON.stringify([this.corrections.nameOf(k), corrected]);
     if (said === entry.said) return;
     entry.said = said;
     const most = members.slice(0, 4);
@@ -121,7 +142,7 @@ export class Classes {
     const row = (label: string, list: number[]) =>
       h('div', { class: 'examples' }, h('small', {}, label), ...list.map((image) => this.thumbnails.tile(image)));
     const parts = [
-      h('span', { class: 'name' }, h('i', { class: 'dot' }), this.corrections.nameOf(k), h('em', {}, one.is_new ? 'new' : 'known')),
+      h('span', { class: 'name' }, h('i', { class: 'dot' }), h('span', {}, this.corrections.nameOf(k)), h('em', {}, one.is_new ? 'new' : 'known')),
       h(
         'span',
         { class: 'facts' },
@@ -129,8 +150,7 @@ export class Classes {
         one.compactness !== null ? `, compactness ${one.compactness.toFixed(2)}` : '',
       ),
       one.truth ? h('span', { class: 'facts' }, `in truth ${one.truth} (${percent(100 * one.truth_share, 0)})`) : null,
-      merged ? h('span', { class: 'mark' }, `merged into ${merged.target}`) : null,
-      accepted ? h('span', { class: 'mark' }, 'accepted') : null,
+      ...corrected.map((words) => h('span', { class: 'mark' }, words)),
       most.length ? row('most typical', most) : h('span', { class: 'facts' }, 'no image'),
       least.length ? row('least typical', least) : null,
     ];
@@ -140,73 +160,115 @@ export class Classes {
 
   /** A class with all its images; what is wrong can be said here. */
   open(k: number, highlight = -1): void {
-    const one = this.report.classes[k]!;
     const { corrections } = this;
-    const name = h('input', { type: 'text', value: corrections.nameOf(k), 'aria-label': 'Name of the class' });
-    const others = this.report.classes.filter((_, i) => i !== k).map((other) => h('option', { value: other.name }, other.name));
-    const into = h('select', { 'aria-label': 'Merge into' }, h('option', { value: '' }, 'merge into …'), ...others);
-    const rename = () => {
-      const target = name.value.trim();
-      if (target && target !== one.name) corrections.add({ action: 'rename', path: '', class: one.name, target });
-      else corrections.remove('rename', one.name);
-    };
-    into.addEventListener('change', () => {
-      if (into.value) corrections.add({ action: 'merge', path: '', class: one.name, target: into.value });
-      else corrections.remove('merge', one.name);
-    });
-    const accept = h('button', { type: 'button' }, '');
-    const sayAccept = () => {
-      accept.textContent = corrections.find('accept', one.name) ? 'Accepted ✓' : 'Accept as a class';
-      accept.setAttribute('aria-pressed', String(!!corrections.find('accept', one.name)));
-    };
-    accept.addEventListener('click', () => {
-      if (corrections.find('accept', one.name)) corrections.remove('accept', one.name);
-      else corrections.add({ action: 'accept', path: '', class: one.name, target: corrections.nameOf(k) });
-      sayAccept();
-    });
-    sayAccept();
-    into.value = corrections.find('merge', one.name)?.target ?? '';
+    const members = corrections.members[k]!;
+    const title = h('h2', {});
+    const nearest = h('p', {});
+    const refreshes: (() => void)[] = [];
     const close = h('button', { class: 'close', type: 'button', 'aria-label': 'Close', click: () => dialog.close() }, '×');
-    const images = highlight >= 0 ? [highlight, ...this.members[k]!.filter((image) => image !== highlight)] : this.members[k]!;
-    const nearest = one.nearest.map((other) =>
-      h('button', { type: 'button', class: 'link', click: () => { dialog.close(); this.open(other.class); } }, `${corrections.nameOf(other.class)} (${other.cosine.toFixed(2)})`),
-    );
+    const images = highlight >= 0 ? [highlight, ...members.filter((image) => image !== highlight)] : members;
+    const clicks = this.clicks();
     const dialog = h(
       'dialog',
-      { class: 'class-dialog', 'aria-label': `Class ${one.name}` },
+      { class: 'class-dialog' },
       close,
-      h('h2', {}, corrections.nameOf(k)),
-      h('p', { class: 'note' }, `${count(one.images)} images, the most typical first. Click an image that does not belong here.`),
-      h(
-        'form',
-        { class: 'controls', submit: (event) => { event.preventDefault(); rename(); dialog.querySelector('h2')!.textContent = corrections.nameOf(k); } },
-        name,
-        h('button', { type: 'submit' }, 'Rename'),
-        into,
-        accept,
-      ),
-      nearest.length ? h('p', {}, 'Nearest classes: ', ...nearest) : null,
-      pages(images, 200, (image) => this.member(image, one.name)),
+      title,
+      h('p', { class: 'note' }, members.length ? `${counted(members.length, 'image')}, the most typical first.` : 'There is no image of it, so there is nothing to correct.'),
+      ...(members.length ? [this.wordsOnClass(k, refreshes)] : []),
+      nearest,
+      ...(members.length ? [clicks.element] : []),
+      pages(images, 200, (image) => {
+        const { element, refresh } = imageButton(image, this.thumbnails, corrections, () => clicks.clicked(image));
+        refreshes.push(refresh);
+        return element;
+      }),
     );
+    refreshes.push(() => {
+      title.textContent = corrections.nameOf(k);
+      dialog.setAttribute('aria-label', `Class ${corrections.nameOf(k)}`);
+      const buttons = this.report.classes[k]!.nearest.map((other) =>
+        h('button', { type: 'button', class: 'link', click: () => { dialog.close(); this.open(other.class); } }, `${corrections.nameOf(other.class)} (${other.cosine.toFixed(2)})`),
+      );
+      nearest.replaceChildren(...(buttons.length ? ['Nearest classes: ', ...buttons] : []));
+    });
+    const refresh = () => refreshes.forEach((one) => one());
+    refresh();
+    const stop = corrections.onChange(refresh);
     document.body.append(dialog);
-    dialog.addEventListener('close', () => dialog.remove());
+    dialog.addEventListener('close', () => {
+      stop();
+      dialog.remove();
+    });
     dialog.showModal();
   }
 
-  private member(image: number, name: string): HTMLElement {
-    const path = this.report.images.path[image]!;
-    const button = h('button', { class: 'tile', type: 'button', role: 'listitem' }, this.thumbnails.tile(image));
-    const say = () => {
-      const wrong = !!this.corrections.find('wrong', name, path);
-      button.classList.toggle('wrong', wrong);
-      button.setAttribute('aria-pressed', String(wrong));
+  /** Its name, what it is merged into, and whether it is accepted. */
+  private wordsOnClass(k: number, refreshes: (() => void)[]): HTMLElement {
+    const one = this.report.classes[k]!;
+    const { corrections } = this;
+    const name = h('input', { type: 'text', 'aria-label': 'Name of the class' });
+    const into = h('select', { 'aria-label': 'Merge into' });
+    const accept = h('button', { type: 'button' });
+    const hint = h('p', { class: 'note' });
+    const rename = () => {
+      const target = name.value.trim();
+      const before = corrections.ofClass('rename', one.name);
+      if (target && target !== one.name) corrections.put([{ action: 'rename', path: '', class: one.name, target }]);
+      else if (before) corrections.takeBack(before);
+      name.value = corrections.nameOf(k);
     };
-    button.addEventListener('click', () => {
-      if (this.corrections.find('wrong', name, path)) this.corrections.remove('wrong', name, path);
-      else this.corrections.add({ action: 'wrong', path, class: name, target: '' });
-      say();
+    const say = (action: 'merge' | 'accept', wanted: boolean, target = '') => {
+      const before = corrections.ofClass(action, one.name);
+      if (wanted) corrections.put([{ action, path: '', class: one.name, target }]);
+      else if (before) corrections.takeBack(before);
+    };
+    into.addEventListener('change', () => say('merge', into.value !== '', into.value));
+    accept.addEventListener('click', () => say('accept', !corrections.ofClass('accept', one.name)));
+    let shown = '';
+    refreshes.push(() => {
+      const now = corrections.nameOf(k);
+      if (now !== shown) name.value = shown = now; // what is being typed stays
+      const others = this.report.classes.map((other, i) => ({ name: other.name, shown: corrections.nameOf(i) })).filter((other) => corrections.canMerge(one.name, other.name));
+      into.replaceChildren(h('option', { value: '' }, 'merge into …'), ...others.map((other) => h('option', { value: other.name }, other.shown)));
+      into.value = corrections.ofClass('merge', one.name)?.target ?? '';
+      const accepted = !!corrections.ofClass('accept', one.name);
+      accept.textContent = accepted ? 'Accepted ✓' : 'Accept as a class';
+      accept.setAttribute('aria-pressed', String(accepted));
+      const images = counted(corrections.typical(k).length, 'most typical image', 'most typical images');
+      hint.textContent = `${accepted ? 'The next round takes' : 'Accepting it labels'} the ${images} of the class${accepted ? ' as labelled' : ' for the next round'}. A name or a merge alone labels nothing.`;
     });
-    say();
-    return button;
+    const form = h('form', { class: 'controls', submit: (event) => { event.preventDefault(); rename(); } }, name, h('button', { type: 'submit' }, 'Rename'), into, accept);
+    return h('div', {}, form, hint);
+  }
+
+  /** What a click on an image says of it; a second one takes that back. */
+  private clicks(): { element: HTMLElement; clicked: (image: number) => void } {
+    const { corrections } = this;
+    let action: 'wrong' | 'move' | 'accept' = 'wrong';
+    const target = nameField();
+    const missing = h('p', { class: 'problem', role: 'alert', hidden: true }, 'Which class? Name it first.');
+    const option = (value: typeof action, label: string, ...more: Node[]) => {
+      const radio = h('input', { type: 'radio', name: 'click', value, checked: value === action, change: () => (action = value) });
+      if (value === 'move') target.addEventListener('input', () => { action = value; radio.checked = true; missing.hidden = true; });
+      return h('span', {}, h('label', {}, radio, ` ${label}`), ...more);
+    };
+    const element = h(
+      'fieldset',
+      { class: 'clicks' },
+      h('legend', {}, 'A click on an image says'),
+      option('wrong', 'it is not of this class'),
+      option('move', 'it is of ', target),
+      option('accept', 'it is right here'),
+      missing,
+    );
+    const clicked = (image: number) => {
+      const before = corrections.ofImage(image);
+      missing.hidden = action !== 'move' || target.value.trim() !== '';
+      if (!missing.hidden) return target.focus();
+      if (action !== 'move') return before?.action === action ? corrections.takeBack(before) : corrections.say(action, [image]);
+      if (before?.action === 'move' && before.target === corrections.targetOf(target.value)) corrections.takeBack(before);
+      else corrections.move([image], target.value);
+    };
+    return { element, clicked };
   }
 }

@@ -1,4 +1,4 @@
-// What the program writes into the page (report/page.cpp). Columns of images are arrays of equal length.
+// What the program writes into the page (report/report_data.cpp). Columns of images are arrays of equal length.
 
 export interface ClassInfo {
   name: string;
@@ -74,6 +74,10 @@ export interface Confusion {
 export interface Report {
   title: string;
   version: string;
+  run: {
+    id: string; // of its predictions and configuration, wherever its folder lies
+    folder: string; // absolute
+  };
   summary: {
     labelled: number;
     unlabelled: number;
@@ -83,6 +87,8 @@ export interface Report {
     k_old: number;
     k_new: number;
     outliers: number;
+    outliers_in_words: string; // what they are, and how many chance alone would make
+    suspect: string; // why the backbone may be to blame; empty where it is not
     all: number | null;
     old: number | null;
     new: number | null;

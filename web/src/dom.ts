@@ -31,6 +31,7 @@ export function section(id: string, title: string, note: string, ...children: Ch
 }
 
 export const count = (value: number): string => value.toLocaleString('en-US');
+export const counted = (value: number, one: string, many = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
 export const percent = (value: number | null, digits = 1): string =>
   value === null || Number.isNaN(value) ? '–' : `${value.toFixed(digits)}%`;
 
@@ -44,8 +45,8 @@ export function duration(seconds: number): string {
 export const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Many are shown at a time, more on request: thousands of elements at once would be slow. */
-export function pages<T>(items: T[], size: number, show: (item: T) => Node): HTMLElement {
-  const list = h('div', { class: 'tiles', role: 'list' });
+export function pages<T>(items: T[], size: number, show: (item: T) => Node, kind = 'tiles'): HTMLElement {
+  const list = h('div', { class: kind, role: 'list' });
   let shown = 0;
   const more = h('button', { class: 'more', type: 'button', click: () => add() }, '');
   const box = h('div', {}, list, more);

@@ -6,45 +6,46 @@ import { classColours } from './colours';
 import { Corrections } from './corrections';
 import { curves } from './curves';
 import { readReport } from './data';
-import { count, h } from './dom';
+import { h } from './dom';
 import { map } from './map';
+import { Panel } from './panel';
+import { Storage } from './storage';
 import { summary } from './summary';
 import { configuration, confusion, outliers, skipped } from './tables';
 import { Thumbnails } from './thumbnails';
+import { listOfNames } from './tiles';
 
 const report = readReport();
 const thumbnails = new Thumbnails(report);
-const corrections = new Corrections(report);
+const corrections = new Corrections(report, new Storage(report.run.id));
 const colours = classColours(report.classes);
 document.title = `${report.title} – protogcd`;
 
 const classes = new Classes(report, thumbnails, corrections, colours);
+const panel = new Panel(report, corrections, thumbnails);
 const openImage = (image: number) => classes.open(report.images.class[image]!, image);
 const sections = [
   summary(report),
   classes.element,
-  map(report, thumbnails, colours, openImage),
-  attention(report),
-  outliers(report, thumbnails, openImage),
-  confusion(report),
+  map(report, corrections, thumbnails, colours, openImage),
+  attention(report, corrections),
+  outliers(report, corrections, thumbnails, openImage),
+  panel.element,
+  confusion(report, corrections),
   curves(report),
   skipped(report),
   configuration(report),
 ].filter((one): one is HTMLElement => one !== null);
 
-const download = h('button', { class: 'download', type: 'button', hidden: true, click: () => corrections.download() }, '');
-corrections.onChange(() => {
-  download.hidden = corrections.size === 0;
-  download.textContent = `Download ${count(corrections.size)} correction${corrections.size === 1 ? '' : 's'}`;
-});
 document.getElementById('top')!.append(
   h('h1', {}, report.title),
   h(
     'nav',
     { 'aria-label': 'Sections' },
     ...sections.map((one) => h('a', { href: `#${one.id}` }, one.querySelector('h2')?.textContent ?? '')),
-    download,
+    panel.buttons,
   ),
 );
 document.getElementById('content')!.append(...sections);
+document.body.append(listOfNames(report.classes.length, corrections), panel.bar);
 document.documentElement.dataset.ready = 'true';

@@ -2,8 +2,12 @@
 import createScatterplot from 'regl-scatterplot';
 import type { FeatureMap, Report } from './data';
 import { scale } from './colours';
-import { choice, count, h, reason, section, whenNear } from './dom';
+import type { Corrections } from './corrections';
+import { choice, count, counted, h, reason, section, whenNear } from './dom';
 import type { Thumbnails } from './thumbnails';
+import { imageButton, nameField } from './tiles';
+
+const kTilesShown = 300;
 
 /** What is chosen in the lists above the map, whether it is drawn already or not. */
 interface Choice {
@@ -44,6 +48,7 @@ class Plot {
 
   constructor(
     private readonly report: Report,
+    private readonly corrections: Corrections,
     private readonly data: FeatureMap,
     private readonly choice: Choice,
     private readonly colours: string[],
@@ -62,7 +67,10 @@ class Plot {
     });
     this.centres = fitted(data.prototypes, data.after);
     report.classes.forEach((one, k) => {
-      const star = h('span', { class: one.is_new ? 'star new' : 'star old', title: one.name }, '★');
+      const star = h('span', { class: one.is_new ? 'star new' : 'star old' }, '★');
+      const name = () => (star.title = this.corrections.nameOf(k));
+      corrections.onChange(name);
+      name();
       star.style.color = colours[k] ?? '#888';
       stars.append(star);
     });
@@ -151,12 +159,39 @@ class Plot {
   }
 }
 
-export function map(report: Report, thumbnails: Thumbnails, colours: string[], open: (image: number) => void): HTMLElement | null {
+/** The images that were chosen, and what can be said of all of them. */
+function selection(images: number[], corrections: Corrections, thumbnails: Thumbnails, open: (image: number) => void): { elements: Node[]; refresh: () => void } {
+  const tiles = images.slice(0, kTilesShown).map((image) => imageButton(image, thumbnails, corrections, () => open(image)));
+  const target = nameField();
+  const done = h('p', { role: 'status' });
+  const move = () => {
+    const name = target.value.trim();
+    if (!name) return target.focus();
+    const moved = corrections.move(images, name);
+    const stayed = images.length - moved;
+    done.textContent = `${counted(moved, 'image')} moved to ${name}${stayed ? `; ${count(stayed)} ${stayed === 1 ? 'was' : 'were'} predicted as it already` : ''}.`;
+  };
+  const accept = () => {
+    corrections.say('accept', images);
+    done.textContent = `${counted(images.length, 'image')} accepted, each as what it was predicted.`;
+  };
+  const form = h(
+    'form',
+    { class: 'controls', submit: (event) => { event.preventDefault(); move(); } },
+    h('strong', {}, `${counted(images.length, 'image')} chosen`),
+    target,
+    h('button', { type: 'submit' }, 'Move them there'),
+    h('button', { type: 'button', click: accept }, 'Accept these'),
+  );
+  return { elements: [form, done, h('div', { class: 'tiles', role: 'list' }, ...tiles.map((tile) => tile.element))], refresh: () => tiles.forEach((tile) => tile.refresh()) };
+}
+
+export function map(report: Report, corrections: Corrections, thumbnails: Thumbnails, colours: string[], open: (image: number) => void): HTMLElement | null {
   const data = report.map;
   if (!data || data.rows.length === 0) return null;
   const canvas = h('canvas', { 'aria-label': `Map of ${count(data.rows.length)} images`, role: 'img', tabindex: 0 });
   const hover = h('div', { class: 'hover', hidden: true });
-  const chosen = h('div', { class: 'chosen', 'aria-live': 'polite' });
+  const chosen = h('div', { class: 'chosen' });
   const stars = h('div', { class: 'stars', 'aria-hidden': 'true' });
   const stage = h('div', { class: 'stage' }, canvas, stars, hover);
   const wanted: Choice = { when: 'after', colouring: 'class' };
@@ -164,15 +199,17 @@ export function map(report: Report, thumbnails: Thumbnails, colours: string[], o
 
   const showHover = (row: number, x: number, y: number) => {
     const image = data.rows[row]!;
-    hover.replaceChildren(thumbnails.tile(image), h('span', {}, report.classes[report.images.class[image]!]?.name ?? ''));
+    hover.replaceChildren(thumbnails.tile(image), h('span', {}, corrections.nameOf(report.images.class[image]!)));
     hover.style.left = `${x + 12}px`;
     hover.style.top = `${y + 12}px`;
     hover.hidden = false;
   };
+  let refreshChosen = () => {};
+  corrections.onChange(() => refreshChosen());
   const showChosen = (rows: number[]) => {
-    const tile = (image: number) => h('button', { class: 'tile', type: 'button', click: () => open(image) }, thumbnails.tile(image));
-    const tiles = rows.slice(0, 300).map((row) => tile(data.rows[row]!));
-    chosen.replaceChildren(...(rows.length ? [h('p', {}, `${count(rows.length)} images chosen`), h('div', { class: 'tiles' }, ...tiles)] : []));
+    const { elements, refresh } = selection(rows.map((row) => data.rows[row]!), corrections, thumbnails, open);
+    refreshChosen = refresh;
+    chosen.replaceChildren(...(rows.length ? elements : []));
   };
   const fail = (error: unknown) => {
     const why = document.createElement('canvas').getContext('webgl') ? `The map could not be drawn: ${reason(error)}` : 'This browser has no WebGL, which the map is drawn with.';
@@ -181,7 +218,7 @@ export function map(report: Report, thumbnails: Thumbnails, colours: string[], o
   };
   whenNear(stage, () => {
     try {
-      plot = new Plot(report, data, wanted, colours, stage, canvas, stars);
+      plot = new Plot(report, corrections, data, wanted, colours, stage, canvas, stars);
       plot.onPoint(showHover, () => (hover.hidden = true));
       plot.onChoice(showChosen);
       plot.draw().catch(fail);
@@ -207,7 +244,7 @@ export function map(report: Report, thumbnails: Thumbnails, colours: string[], o
   return section(
     'map',
     'Map',
-    'Near images look alike to the model; stars are the prototypes, cool colours are known classes, warm ones new. Scroll to zoom, drag to move, hold shift and drag (or press long) to choose images.',
+    'Near images look alike to the model; stars are the prototypes, cool colours are known classes, warm ones new. Scroll to zoom, drag to move, hold shift and drag (or press long) to choose images, and to move or accept them.',
     controls,
     stage,
     chosen,

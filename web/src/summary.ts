@@ -11,14 +11,15 @@ export function summary(report: Report): HTMLElement {
     card(count(s.unlabelled), 'unlabelled images', `${count(s.labelled)} labelled`),
     card(count(s.k_old), 'known classes', '', 'old'),
     card(count(s.k_new), 'new classes found', report.estimate ? `${report.estimate.low} to ${report.estimate.high} classes in all` : '', 'new'),
-    card(count(s.outliers), 'images to look at', 'they fit no class well'),
+    card(count(s.outliers), 'images to look at', 'the least typical ones'),
   );
   if (s.all !== null) {
     cards.append(card(percent(s.all), 'right', `known ${percent(s.old)}, new ${percent(s.new)}`));
   }
-  const counting = report.estimate?.seconds ? `, and ${duration(report.estimate.seconds)} to count classes` : '';
+  const counting = report.estimate?.seconds ? `, ${duration(report.estimate.seconds)} of it to count classes` : '';
   cards.append(card(duration(s.seconds), `${s.epochs} epochs`, `${s.device}${counting}`));
   const children: Node[] = [cards];
+  if (s.suspect) children.push(h('p', { class: 'warning', role: 'note' }, `${s.suspect[0]!.toUpperCase()}${s.suspect.slice(1)}.`));
   if (report.estimate) children.push(estimate(report));
   return section('summary', 'Summary', '', ...children);
 }

@@ -1,17 +1,31 @@
+import type { Corrections } from './corrections';
 import type { Report } from './data';
 import { count, h, pages, section } from './dom';
 import type { Thumbnails } from './thumbnails';
+import { imageButton } from './tiles';
 
-export function outliers(report: Report, thumbnails: Thumbnails, open: (image: number) => void): HTMLElement | null {
+/** Words of the program as a sentence of the page. */
+function sentence(words: string): string {
+  return words ? `${words[0]!.toUpperCase()}${words.slice(1)}.` : '';
+}
+
+export function outliers(report: Report, corrections: Corrections, thumbnails: Thumbnails, open: (image: number) => void): HTMLElement | null {
   const flagged = report.images.is_outlier.flatMap((is, i) => (is ? [i] : []));
   if (flagged.length === 0) return null;
   const score = report.images.outlier_score;
   flagged.sort((a, b) => score[b]! - score[a]!);
+  const refreshes: (() => void)[] = [];
+  corrections.onChange(() => refreshes.forEach((refresh) => refresh()));
+  const button = (image: number) => {
+    const { element, refresh } = imageButton(image, thumbnails, corrections, () => open(image));
+    refreshes.push(refresh);
+    return element;
+  };
   return section(
     'outliers',
     'Images to look at',
-    `${count(flagged.length)} images fit no class well, the farthest first. Some are outliers, others are hard or hidden.`,
-    pages(flagged, 60, (image) => h('button', { class: 'tile', type: 'button', role: 'listitem', click: () => open(image) }, thumbnails.tile(image))),
+    `${sentence(report.summary.outliers_in_words)} The farthest come first. Some are outliers, others are hard or hidden.`,
+    pages(flagged, 60, button),
   );
 }
 
@@ -26,26 +40,29 @@ export function skipped(report: Report): HTMLElement | null {
   );
 }
 
-export function confusion(report: Report): HTMLElement | null {
+export function confusion(report: Report, corrections: Corrections): HTMLElement | null {
   const table = report.confusion;
   if (!table) return null;
-  const head = h('tr', {}, h('th', { scope: 'col' }, 'truth'), ...table.clusters.map((c) => h('th', { scope: 'col' }, h('span', {}, report.classes[c]?.name ?? ''))));
-  const rows = table.classes.map((name, i) => {
-    const counts = table.counts[i]!;
+  const heads = table.clusters.map(() => h('span', {}));
+  const cells = table.counts.map((counts, i) => {
     const total = counts.reduce((a, b) => a + b, 0) || 1;
-    return h(
-      'tr',
-      {},
-      h('th', { scope: 'row' }, name),
-      ...counts.map((value, j) => {
-        const cell = h('td', { title: `${name} taken for ${report.classes[table.clusters[j]!]?.name ?? ''}: ${value}` }, value || '');
-        const share = value / total;
-        if (value > 0) cell.style.setProperty('--share', String(share));
-        cell.className = i === j ? 'right' : value > 0 ? 'wrong' : '';
-        return cell;
-      }),
-    );
+    return counts.map((value, j) => {
+      const cell = h('td', { class: i === j ? 'right' : value > 0 ? 'wrong' : '' }, value || '');
+      if (value > 0) cell.style.setProperty('--share', String(value / total));
+      return cell;
+    });
   });
+  const refresh = () =>
+    table.clusters.forEach((k, j) => {
+      const name = corrections.nameOf(k);
+      if (name === heads[j]!.textContent) return;
+      heads[j]!.textContent = name;
+      cells.forEach((row, i) => (row[j]!.title = `${table.classes[i]} taken for ${name}: ${table.counts[i]![j]}`));
+    });
+  corrections.onChange(refresh);
+  refresh();
+  const head = h('tr', {}, h('th', { scope: 'col' }, 'truth'), ...heads.map((one) => h('th', { scope: 'col' }, one)));
+  const rows = table.classes.map((name, i) => h('tr', {}, h('th', { scope: 'row' }, name), ...cells[i]!));
   return section(
     'confusion',
     'Who is taken for whom',

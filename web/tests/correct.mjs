@@ -2,6 +2,7 @@
 // Usage: node correct.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER TRUTH.csv CORRECTIONS.csv
 // New classes of which half or more is of one kind are named after it and accepted, a smaller one of the same kind is merged
 // into the larger, and what does not belong among their typical images is marked as wrong. The corrections are downloaded to CORRECTIONS.csv.
+// Prints how many images they label, and on the last line the command of the next round, both as the page says it.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { openBrowser } from './browser.mjs';
@@ -48,4 +49,7 @@ for (const one of found.filter((card) => card.share >= 50)) {
 const download = page.waitForEvent('download');
 await page.click('button.download');
 await (await download).saveAs(out);
+await page.fill('.next input', out);
+console.log(/They label ([\d,]+ images)/.exec(await page.locator('.outcome').textContent())[1].replaceAll(',', ''));
+console.log(await page.locator('.command').textContent());
 await browser.close();

@@ -1,8 +1,7 @@
 // Drives a report page in a real browser, as a person would. Usage: node page.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER
 // The page is that of tests/report/report_test.cpp: hostile names, two known classes and two new ones.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { findPoint, openBrowser } from './browser.mjs';
+import { chooseAll, downloadCorrections, findPoint, openBrowser } from './browser.mjs';
 
 const [report, executablePath, playwright] = process.argv.slice(2);
 const { browser, page, check, open } = await openBrowser(executablePath, playwright, { viewport: { width: 1200, height: 300 } });
@@ -70,17 +69,7 @@ await check('the map is drawn, zooms, shows what is under the pointer, and lets 
   await page.mouse.move(box.x + box.width / 3, box.y + box.height / 3);
   await page.mouse.wheel(0, -400);
   await page.waitForFunction((old) => document.querySelector('.star').style.left !== old, before, { timeout: 10000 });
-  await page.click('text=Whole map');
-  await page.waitForTimeout(500);
-  await page.keyboard.down('Shift');
-  await page.mouse.move(box.x + 4, box.y + 4);
-  await page.mouse.down();
-  for (const [x, y] of [[0.99, 0.01], [0.99, 0.99], [0.01, 0.99], [0.01, 0.02]]) {
-    await page.mouse.move(box.x + box.width * x, box.y + box.height * y, { steps: 12 });
-  }
-  await page.mouse.up();
-  await page.keyboard.up('Shift');
-  await page.waitForSelector('.chosen .tile', { timeout: 10000 });
+  await chooseAll(page);
 });
 await check('attention is shown per head, before and after, and told in words', async () => {
   await page.locator('#attention').scrollIntoViewIfNeeded();
@@ -112,14 +101,11 @@ await check('corrections are made and downloaded', async () => {
   await page.click('.card[data-class="new-02"]');
   await page.selectOption('dialog select', 'new-01');
   await page.keyboard.press('Escape');
-  const download = page.waitForEvent('download');
-  await page.click('button.download');
-  const text = await readFile(await (await download).path(), 'utf8');
-  const lines = text.trim().split('\r\n');
+  const lines = await downloadCorrections(page);
   assert.equal(lines[0], 'action,path,class,target');
-  assert.ok(lines.includes('rename,,new-01,"barn, owl"'), text);
-  assert.ok(lines.includes('accept,,new-01,"barn, owl"'), text);
-  assert.ok(lines.includes('merge,,new-02,new-01'), text);
+  assert.ok(lines.includes('rename,,new-01,"barn, owl"'), lines.join('\n'));
+  assert.ok(lines.includes('accept,,new-01,'), lines.join('\n'));
+  assert.ok(lines.includes('merge,,new-02,new-01'), lines.join('\n'));
   assert.equal(lines.filter((line) => line.startsWith('wrong,')).length, 1);
   assert.equal(lines.length, 5);
 });
