@@ -19,7 +19,7 @@ export function summary(report: Report): HTMLElement {
   const counting = report.estimate?.seconds ? `, ${duration(report.estimate.seconds)} of it to count classes` : '';
   cards.append(card(duration(s.seconds), `${s.epochs} epochs`, `${s.device}${counting}`));
   const children: Node[] = [cards];
-  if (s.suspect) children.push(h('p', { class: 'warning', role: 'note' }, `${s.suspect[0]!.toUpperCase()}${s.suspect.slice(1)}.`));
+  if (s.suspect) children.push(h('p', { class: 'problem', role: 'note' }, `${s.suspect[0]!.toUpperCase()}${s.suspect.slice(1)}.`));
   if (report.estimate) children.push(estimate(report));
   return section('summary', 'Summary', '', ...children);
 }
