@@ -54,6 +54,7 @@ class PredictionsTable {
   const std::string& class_name(std::size_t row) const { return text(row, kClass); }
   bool is_new(std::size_t row) const { return text(row, kIsNew) == "1"; }
   double confidence(std::size_t row) const { return number(row, kConfidence); }
+  bool has_typicality() const { return has_[kTypicality]; }
   double typicality(std::size_t row) const { return number(row, kTypicality); }
   double outlier_score(std::size_t row) const { return number(row, kOutlierScore); }
   bool is_outlier(std::size_t row) const { return text(row, kIsOutlier) == "1"; }
