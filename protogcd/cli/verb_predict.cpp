@@ -22,8 +22,7 @@ struct PredictVerbOptions {
 void predict(const PredictVerbOptions& options, Session& session) {
   check_output_file(options.predict.out, options.predict.overwrite, "out");
   const ComputeThreads compute_threads(session.context.threads);
-  const ImageSet set = open_image_set(options.images);
-  for (const auto& warning : set.warnings) session.context.log.warning(warning);
+  const ImageSet set = open_image_set(options.images, session.context.log);
   const TrainedModel model = load_model(options.model, options.backbone, session.context);
   const PredictSummary summary = write_predictions(model, set.sources, options.predict,
                                                    session.bad_image_policy(), session.context);

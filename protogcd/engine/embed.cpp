@@ -104,12 +104,7 @@ void write_tables(const OutputPaths& out, const SourceTable& sources, const Skip
     }
   }
   writer.commit();
-  if (!bad.empty()) {
-    skipped.write(out.skipped, sources);
-  } else {
-    std::error_code ignored;
-    fs::remove(out.skipped, ignored);  // of an earlier run that is being replaced
-  }
+  skipped.write_if_any(out.skipped, sources);
 }
 
 /// Runs what is left of the list through the model.
@@ -199,7 +194,7 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   write_tables(out, sources, skipped);
   rows.commit();
   return {.images = rows.rows(),
-          .skipped = skipped.count(),
+          .skipped = skipped.listed(sources),
           .resumed = resumed,
           .width = config.width,
           .seconds = seconds.count()};

@@ -141,18 +141,14 @@ PredictSummary write_predictions(const TrainedModel& model, const SourceTable& s
   SkippedFiles skipped(policy, sources.size());
   PredictionWriter writer(options.out, model.info());
   CsvPaths paths(options.out);
-  const PredictSummary summary =
+  PredictSummary summary =
       predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
         for (std::size_t i = 0; i < batch.sources.size(); ++i)
           writer.row(paths(sources, batch.sources[i]), batch.predictions, i);
       });
   writer.commit();
-  if (summary.skipped > 0) {
-    skipped.write(skipped_file, sources);
-  } else {
-    std::error_code ignored;
-    std::filesystem::remove(skipped_file, ignored);  // of an earlier prediction that was replaced
-  }
+  skipped.write_if_any(skipped_file, sources);
+  summary.skipped = skipped.listed(sources);
   return summary;
 }
 

@@ -209,6 +209,21 @@ TEST(Run, ImagesThatCannotBeReadAreLeftOutFirst) {
   EXPECT_THAT(strict.errors, HasSubstr("00003.png"));
 }
 
+TEST(Run, KindsThatCannotBeReadAreListedByTrainAndPredictAndChangeNothingElse) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("without")));
+  write_file_atomically(work.folder / "demo/unlabelled/00003.nef", "II*");
+  const auto json = json_of(run_protogcd(work.train("run", {"--bad-images", "fail"})));
+  EXPECT_EQ(json.at("images").at("skipped"), 1);
+  EXPECT_EQ(work.read("run/predictions.csv"), work.read("without/predictions.csv"));
+  EXPECT_THAT(work.read("run/skipped.csv"), HasSubstr("00003.nef,\"a camera's raw file"));
+  json_of(run_protogcd({"predict", "--model", work.folder / "run", "--images",
+                        work.folder / "demo/unlabelled", "--bad-images", "fail", "--json", "--out",
+                        work.folder / "predictions.csv"}));
+  EXPECT_THAT(work.read("predictions.skipped.csv"), HasSubstr("demo/unlabelled/00003.nef"));
+  EXPECT_THAT(work.read("predictions.csv"), Not(HasSubstr("nef")));
+}
+
 TEST(Run, SeveralRunsGiveMeanAndDeviation) {
   const TinyRun work;
   const auto json = json_of(run_protogcd(work.train("runs", {"--runs", "2"})));
