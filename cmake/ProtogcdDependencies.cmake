@@ -17,22 +17,32 @@ find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED
   HINTS ${PROJECT_SOURCE_DIR}/carry/include
   DOC "Folder that holds toml++/toml.h (Debian: libtomlplusplus-dev)")
 
-# WebP is read where its library is found; a build without says so of every WebP file it meets.
-find_path(WEBP_INCLUDE_DIR webp/decode.h)
-find_library(WEBP_LIBRARY webp)
-set(webp_found OFF)
-if(WEBP_INCLUDE_DIR AND WEBP_LIBRARY)
-  set(webp_found ON)
-endif()
-option(PROTOGCD_WEBP "Read WebP images (libwebp)" ${webp_found})
-if(PROTOGCD_WEBP AND NOT webp_found)
-  message(FATAL_ERROR "PROTOGCD_WEBP is ON, but libwebp was not found (Debian: libwebp-dev)")
-endif()
-if(PROTOGCD_WEBP AND NOT TARGET protogcd_webp)
-  add_library(protogcd_webp UNKNOWN IMPORTED)
-  set_target_properties(protogcd_webp PROPERTIES IMPORTED_LOCATION ${WEBP_LIBRARY}
-    INTERFACE_INCLUDE_DIRECTORIES ${WEBP_INCLUDE_DIR})
-endif()
+# Formats that are read where their library is found; a build without says so of every such file it meets.
+# protogcd_image_library(<option> <title> <library> <header> <text that a new enough header holds> <Debian's package>)
+function(protogcd_image_library format title library header text package)
+  find_path(${format}_INCLUDE_DIR ${header})
+  find_library(${format}_LIBRARY ${library})
+  set(found OFF)
+  if(${format}_INCLUDE_DIR AND ${format}_LIBRARY)
+    file(STRINGS ${${format}_INCLUDE_DIR}/${header} lines REGEX ${text})
+    if(lines)
+      set(found ON)
+    endif()
+  endif()
+  option(PROTOGCD_${format} "Read ${title} images (lib${library})" ${found})
+  if(PROTOGCD_${format} AND NOT found)
+    message(FATAL_ERROR "PROTOGCD_${format} is ON, but no lib${library} with ${text} was found (Debian: ${package})")
+  endif()
+  string(TOLOWER protogcd_${format} target)
+  if(PROTOGCD_${format} AND NOT TARGET ${target})
+    add_library(${target} UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${${format}_LIBRARY}
+      INTERFACE_INCLUDE_DIRECTORIES ${${format}_INCLUDE_DIR})
+  endif()
+endfunction()
+protogcd_image_library(WEBP WebP webp webp/decode.h WebPDecode libwebp-dev)
+protogcd_image_library(TIFF TIFF tiff tiffio.h TIFFOpenOptionsSetMaxSingleMemAlloc libtiff-dev) # 4.5
+protogcd_image_library(HEIF "HEIC and AVIF" heif libheif/heif.h convert_hdr_to_8bit libheif-dev)
 
 if(PROTOGCD_TORCH)
   # `make` passes the folder found by scripts/setup.sh; Torch's own find module warns about everything it does not need.

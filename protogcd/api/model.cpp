@@ -36,6 +36,8 @@ void add_unread(std::vector<UnreadImage>& unread, const SkippedFiles& skipped,
                 const SourceTable& sources) {
   for (const SkippedFile& file : skipped.files())
     unread.push_back({sources.path(file.source), file.reason});
+  for (const UnreadableFile& file : sources.unreadable())
+    unread.push_back({file.path, file.reason});
 }
 
 void predict_into(PredictedImages& result, const TrainedModel& model, const SourceTable& sources,

@@ -30,8 +30,7 @@ void attention(const AttentionVerbOptions& options, Session& session) {
   const ComputeThreads compute_threads(session.context.threads);
   Context context = session.context;
   context.device = "cpu";  // a few images
-  const ImageSet set = open_image_set(options.images);
-  for (const auto& warning : set.warnings) context.log.warning(warning);
+  const ImageSet set = open_image_set(options.images, context.log);
   const TrainedModel model = load_model(options.model, options.backbone, context);
   const Backbone backbone = backbone_of(model.info(), options.backbone);
   const std::int64_t all_heads = backbone.config.heads,

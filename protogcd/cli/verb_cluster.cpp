@@ -104,10 +104,16 @@ void write_clusters(const std::filesystem::path& out, const ClusterInput& input,
   }
   writer.commit();
   const auto skipped = std::filesystem::path(out).replace_extension(".skipped.csv");
-  std::error_code ignored;
-  std::filesystem::remove(skipped, ignored);  // of an earlier run that is being replaced
-  if (input.skipped && input.skipped->count() > 0)
-    input.skipped->write(skipped, input.dataset.sources);
+  if (input.skipped) {
+    input.skipped->write_if_any(skipped, input.dataset.sources);
+  } else {
+    std::error_code ignored;
+    std::filesystem::remove(skipped, ignored);  // of an earlier run that is being replaced
+  }
+}
+
+std::size_t skipped_files(const ClusterInput& input) {
+  return input.skipped ? input.skipped->listed(input.dataset.sources) : 0;
 }
 
 void check_model_folder(const ClusterVerbOptions& options) {
@@ -169,8 +175,8 @@ void print_words(const ClusterVerbOptions& options, const ClusterInput& input,
                percent(agreement->accuracy.old_classes), percent(agreement->accuracy.new_classes),
                agreement->nmi, agreement->ari);
   }
-  if (input.skipped && input.skipped->count() > 0)
-    fmt::print("{} images skipped\n", input.skipped->count());
+  if (const std::size_t skipped = skipped_files(input); skipped > 0)
+    fmt::print("{} images skipped\n", skipped);
   if (!options.out.empty()) fmt::print("{}\n", options.out.string());
   if (!options.save_model.empty())
     fmt::print("{}: a model with the centroids as prototypes\n", options.save_model.string());
@@ -202,13 +208,10 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
     save_model(options.save_model, input, result, semi_supervised, context);
   if (!session.json())
     return print_words(options, input, result, sizes, semi_supervised, agreement);
-  nlohmann::json json = {{"rows", input.rows.size()},
-                         {"k", kmeans_options.k},
-                         {"semi_supervised", semi_supervised},
-                         {"inertia", result.inertia},
-                         {"iterations", result.iterations},
-                         {"sizes", sizes},
-                         {"skipped", input.skipped ? input.skipped->count() : 0}};
+  nlohmann::json json = {{"rows", input.rows.size()},          {"k", kmeans_options.k},
+                         {"semi_supervised", semi_supervised}, {"inertia", result.inertia},
+                         {"iterations", result.iterations},    {"sizes", sizes},
+                         {"skipped", skipped_files(input)}};
   if (!options.out.empty()) json["out"] = options.out.string();
   if (!options.save_model.empty()) json["model"] = options.save_model.string();
   if (agreement) json["accuracy"] = to_json(*agreement);

@@ -23,8 +23,7 @@ struct EmbedVerbOptions {
 };
 
 void embed(EmbedVerbOptions options, Session& session) {
-  const ImageSet set = open_image_set(options.set);
-  for (const auto& warning : set.warnings) session.context.log.warning(warning);
+  const ImageSet set = open_image_set(options.set, session.context.log);
   EmbedOptions embedding = options.embed;
   embedding.reading.fast_decode = options.images.fast_decode;
   options.backbone.backbone = choose_backbone(options.backbone, set.sources, session.context.log);
@@ -34,7 +33,7 @@ void embed(EmbedVerbOptions options, Session& session) {
   context.stop = interrupt.token();
   const EmbedSummary summary = embed_images(set.sources, std::move(backbone), embedding,
                                             session.bad_image_policy(), context);
-  const double fresh = static_cast<double>(summary.images + summary.skipped - summary.resumed);
+  const double fresh = static_cast<double>(set.sources.size() - summary.resumed);
   const double rate = summary.seconds > 0 ? fresh / summary.seconds : 0;
   if (session.json()) {
     session.print_json({{"out", options.embed.out.string()},

@@ -159,7 +159,8 @@ void ModelEvaluation::study(SampleSet kind, const Evaluation& clean) {
   } else {
     const auto open = [&](const Corruption& corruption, int severity) {
       return open_image_set(fmt::format("{}-c:{}:{}:{}", options_.data.dataset,
-                                        options_.cifar_c.string(), corruption.name, severity));
+                                        options_.cifar_c.string(), corruption.name, severity),
+                            context_.log);
     };
     study = study_corrupted_files(model_, clean, open, numbers_, options, context_);
   }

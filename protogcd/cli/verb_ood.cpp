@@ -35,9 +35,8 @@ ImageSet open_named_set(const std::string& text, Session& session) {
   std::error_code ignored;
   const bool named = equals != std::string::npos && equals > 0 &&
                      text.find_first_of("/:") > equals && !std::filesystem::exists(text, ignored);
-  ImageSet set = open_image_set(named ? text.substr(equals + 1) : text);
+  ImageSet set = open_image_set(named ? text.substr(equals + 1) : text, session.context.log);
   if (named) set.name = text.substr(0, equals);
-  for (const auto& warning : set.warnings) session.context.log.warning(warning);
   return set;
 }
 

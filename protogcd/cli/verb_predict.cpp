@@ -55,8 +55,7 @@ void predict(const PredictVerbOptions& options, Session& session) {
   if (!options.predict.out.empty())
     check_output_file(options.predict.out, options.predict.overwrite, "out");
   const ComputeThreads compute_threads(session.context.threads);
-  const ImageSet set = open_image_set(options.images);
-  for (const auto& warning : set.warnings) session.context.log.warning(warning);
+  const ImageSet set = open_image_set(options.images, session.context.log);
   const TrainedModel model = load_model(options.model, options.backbone, session.context);
   if (options.predict.out.empty()) return print_predictions(model, set.sources, session);
   const PredictSummary summary = write_predictions(model, set.sources, options.predict,

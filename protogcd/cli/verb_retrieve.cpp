@@ -36,8 +36,7 @@ std::filesystem::path predictions_of(const RetrieveVerbOptions& options, Session
     return file;
   }
   const ComputeThreads compute_threads(session.context.threads);
-  const ImageSet set = open_image_set(options.images);
-  for (const auto& warning : set.warnings) session.context.log.warning(warning);
+  const ImageSet set = open_image_set(options.images, session.context.log);
   const auto file = options.out / "examples-predictions.csv";
   write_predictions(load_model(options.model, options.backbone, session.context), set.sources,
                     {.out = file, .overwrite = options.overwrite}, session.bad_image_policy(),

@@ -72,11 +72,12 @@ struct FoundImages {
 FoundImages find_images(const fs::path& folder, const Logger* log) {
   FoundImages found;
   const ImageListing listing = list_images(folder, found.sources);
-  if (listing.count == 0) {
-    throw DataError(fmt::format("{}: no image files below this folder", folder.string()));
+  if (listing.count == 0) throw no_images_error(folder.string(), listing);
+  for (const auto& warning : listing_warnings(folder, listing)) {
+    if (log != nullptr) log->warning(warning);
   }
-  for (const auto& problem : listing.problems) {
-    if (log != nullptr) log->warning(problem);
+  for (const auto& note : listing_notes(folder, listing)) {
+    if (log != nullptr) log->info(note);
   }
   for (std::size_t i = 0; i < found.sources.size(); ++i) {
     found.names.push_back(fs::path(found.sources.path(i)).lexically_relative(folder).string());
@@ -186,12 +187,12 @@ CorruptSummary write_corrupted_images(const CorruptOptions& options, const BadIm
   if (good == 0) {
     throw DataError(fmt::format("{}: no image could be read", options.images.string()));
   }
-  if (skipped.count() > 0) skipped.write(folder.path() / kSkippedFile, found.sources);
+  skipped.write_if_any(folder.path() / kSkippedFile, found.sources);
   progress.finish();
   folder.put_in_place();
   skipped.check(found.sources, fmt::format("the others are in {}", options.out.string()));
   return {.images = good,
-          .skipped = skipped.count(),
+          .skipped = skipped.listed(found.sources),
           .files = good * options.corruptions.size() * options.severities.size()};
 }
 

@@ -5,11 +5,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
-#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+#include "protogcd/image/formats.h"
+#include "protogcd/image/tiff_directory.h"
 
 namespace protogcd {
 namespace {
@@ -20,9 +21,13 @@ constexpr int kMostLinksInPath = 8;
 
 struct FolderEntry {
   std::string name;
-  bool folder;
+  const ImageKind* kind;  ///< null for a folder
   bool link;
 };
+
+std::string path_in(const std::string& folder, const std::string& name) {
+  return folder.ends_with('/') ? folder + name : folder + "/" + name;
+}
 
 class Lister {
  public:
@@ -49,7 +54,7 @@ class Lister {
     add_images(folder, entries);
     if (entries.empty() && !is_root) listing_.empty_folders.push_back(folder);
     for (const auto& entry : entries) {
-      if (entry.folder) descend(folder, entry, links);
+      if (entry.kind == nullptr) descend(folder, entry, links);
     }
     open_folders_.pop_back();
   }
@@ -85,7 +90,7 @@ class Lister {
       if (::stat(path.c_str(), &status) != 0) {
         const int code = errno;
         // A dangling link to something that is no image does not concern us.
-        if (has_image_extension(name) || code != ENOENT) {
+        if (kind_of_file_name(name) != nullptr || code != ENOENT) {
           listing_.problems.push_back(fmt::format("{}: {}", path, std::strerror(code)));
         }
         return;
@@ -93,8 +98,9 @@ class Lister {
       is_folder = S_ISDIR(status.st_mode);
       is_file = S_ISREG(status.st_mode);
     }
-    if (is_folder || (is_file && has_image_extension(name))) {
-      entries.push_back({name, is_folder, type == DT_LNK});
+    const ImageKind* kind = is_file ? kind_of_file_name(name) : nullptr;
+    if (is_folder || kind != nullptr) {
+      entries.push_back({name, kind, type == DT_LNK});
     } else {
       ++listing_.ignored_files;
     }
@@ -104,17 +110,23 @@ class Lister {
     bool known = false;
     std::uint32_t place = 0;
     for (const auto& entry : entries) {
-      if (entry.folder) continue;
+      if (entry.kind == nullptr) continue;
+      const std::string path = path_in(folder, entry.name);
+      if (!entry.kind->obstacle.empty()) {
+        sources_.add_unreadable(path, entry.kind->obstacle);
+        ++listing_.unreadable[lower_extension(entry.name)];
+        continue;
+      }
       if (!known) place = sources_.add_folder(folder);
       known = true;
       sources_.add_file(place, entry.name);
       ++listing_.count;
+      if (entry.kind->name == "tiff" && has_several_tiff_pages(path)) ++listing_.several_pages;
     }
   }
 
   void descend(const std::string& folder, const FolderEntry& entry, int links) {
-    const std::string path =
-        folder.ends_with('/') ? folder + entry.name : folder + "/" + entry.name;
+    const std::string path = path_in(folder, entry.name);
     const int links_so_far = links + (entry.link ? 1 : 0);
     if (links_so_far > kMostLinksInPath) {
       listing_.problems.push_back(path + ": too many links in one path, not followed");
@@ -130,17 +142,6 @@ class Lister {
 
 }  // namespace
 
-bool has_image_extension(std::string_view file_name) {
-  constexpr std::array<std::string_view, 4> kExtensions = {"jpg", "jpeg", "png", "webp"};
-  const std::size_t dot = file_name.rfind('.');
-  if (dot == std::string_view::npos || dot == 0) return false;
-  std::string extension(file_name.substr(dot + 1));
-  for (char& letter : extension) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return std::ranges::find(kExtensions, extension) != kExtensions.end();
-}
-
 ImageListing list_images(const std::filesystem::path& root, SourceTable& sources) {
   ImageListing listing;
   listing.first = static_cast<std::uint32_t>(sources.size());
@@ -150,11 +151,46 @@ ImageListing list_images(const std::filesystem::path& root, SourceTable& sources
   return listing;
 }
 
-std::vector<std::string> ignored_note(const std::filesystem::path& root,
-                                      const ImageListing& listing) {
-  if (listing.ignored_files == 0) return {};
-  return {fmt::format("{}: {} other files ignored (not jpg, jpeg, png or webp)", root.string(),
-                      listing.ignored_files)};
+std::vector<std::string> listing_warnings(const std::filesystem::path& root,
+                                          const ImageListing& listing) {
+  std::vector<std::string> warnings = listing.problems;
+  if (listing.unreadable.empty()) return warnings;
+  // Extensions of one kind share what is to be done.
+  std::map<std::string, std::vector<std::string>> counts;
+  std::uint64_t all = 0;
+  for (const auto& [extension, count] : listing.unreadable) {
+    counts[kind_of_file_name("a." + extension)->obstacle].push_back(
+        fmt::format("{} {}", count, extension));
+    all += count;
+  }
+  std::vector<std::string> kinds;
+  for (const auto& [obstacle, files] : counts)
+    kinds.push_back(fmt::format("{} ({})", join(files, ", "), obstacle));
+  warnings.push_back(
+      fmt::format("{}: {} image files are of kinds that cannot be read and are left "
+                  "out: {}",
+                  root.string(), all, join(kinds, "; ")));
+  return warnings;
+}
+
+std::vector<std::string> listing_notes(const std::filesystem::path& root,
+                                       const ImageListing& listing) {
+  std::vector<std::string> notes;
+  if (listing.ignored_files > 0) {
+    notes.push_back(fmt::format("{}: {} other files ignored (not {})", root.string(),
+                                listing.ignored_files, supported_extensions()));
+  }
+  if (listing.several_pages > 0) {
+    notes.push_back(fmt::format("{}: {} TIFF files have several pages; the first is used",
+                                root.string(), listing.several_pages));
+  }
+  return notes;
+}
+
+DataError no_images_error(const std::string& folder, const ImageListing& listing) {
+  if (!listing.unreadable.empty()) return DataError(listing_warnings(folder, listing).back());
+  return DataError(fmt::format("{}: no image files below this folder", folder),
+                   "images are found by extension: " + supported_extensions());
 }
 
 }  // namespace protogcd

@@ -42,7 +42,7 @@ void open_corrupted(ImageSet& set, const std::string& text, const std::string& r
 
 }  // namespace
 
-ImageSet open_image_set(const std::string& text) {
+ImageSet open_image_set(const std::string& text, const Logger& log) {
   ImageSet set;
   std::error_code error;
   const std::size_t colon = text.find(':');
@@ -76,9 +76,9 @@ ImageSet open_image_set(const std::string& text) {
                     "cifar10-c:ROOT:CORRUPTION:SEVERITY");
   }
   const ImageListing listing = list_images(text, set.sources);
-  if (listing.count == 0)
-    throw DataError(fmt::format("{}: no image files below this folder", text));
-  set.warnings = listing.problems;
+  if (listing.count == 0) throw no_images_error(text, listing);
+  for (const auto& note : listing_notes(text, listing)) log.info(note);
+  for (const auto& warning : listing_warnings(text, listing)) log.warning(warning);
   set.name = std::filesystem::path(comparable_path(text)).filename().string();
   return set;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/log.h"
 #include "protogcd/data/source_table.h"
 
 namespace protogcd {
@@ -14,13 +15,12 @@ struct ImageSet {
   std::string name;  ///< short, for tables: "svhn", "fog-3", or the folder's name
   SourceTable sources;
   std::vector<std::int32_t> class_ids;  ///< one per source where the set has labels, else empty
-  std::vector<std::string> warnings;
 };
 
 /// A folder of images, one image file, or one of
 ///   cifar10:ROOT  cifar100:ROOT  svhn:ROOT              test sets
 ///   cifar10-c:ROOT:CORRUPTION:SEVERITY  (or cifar100-c)  severity 1 to 5
-/// A folder that really has such a name is taken as a folder.
-ImageSet open_image_set(const std::string& text);
+/// A folder that really has such a name is taken as a folder. What is amiss in it is logged.
+ImageSet open_image_set(const std::string& text, const Logger& log);
 
 }  // namespace protogcd

@@ -46,6 +46,10 @@ std::size_t SkippedFiles::count() const {
   return files_.size();
 }
 
+std::size_t SkippedFiles::listed(const SourceTable& sources) const {
+  return count() + sources.unreadable().size();
+}
+
 std::vector<SkippedFile> SkippedFiles::files() const {
   std::vector<SkippedFile> sorted;
   {
@@ -60,7 +64,18 @@ void SkippedFiles::write(const std::filesystem::path& csv_file, const SourceTabl
   CsvWriter writer(csv_file, {"path", "reason"});
   CsvPaths paths(csv_file);
   for (const auto& file : files()) writer.row({paths(sources, file.source), file.reason});
+  for (const auto& file : sources.unreadable()) writer.row({paths(file.path), file.reason});
   writer.commit();
+}
+
+void SkippedFiles::write_if_any(const std::filesystem::path& csv_file,
+                                const SourceTable& sources) const {
+  if (listed(sources) > 0) {
+    write(csv_file, sources);
+  } else {
+    std::error_code ignored;
+    std::filesystem::remove(csv_file, ignored);
+  }
 }
 
 }  // namespace protogcd

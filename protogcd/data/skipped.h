@@ -1,5 +1,5 @@
 // Images that could not be read: collected from any thread, limited by --bad-images and --max-bad,
-// written to skipped.csv.
+// written to skipped.csv. Files of kinds that cannot be read are listed with them and not limited.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +32,14 @@ class SkippedFiles {
   /// called when all images were read and what was made of the others is safe; `kept` says in words
   /// what that is.
   void check(const SourceTable& sources, const std::string& kept = {}) const;
+  /// How many files a list of them has: bad images, and those of kinds that cannot be read.
+  std::size_t listed(const SourceTable& sources) const;
   /// Ordered by source, whatever the order of the threads.
   std::vector<SkippedFile> files() const;
   /// `path,reason`, paths relative to the file's folder.
   void write(const std::filesystem::path& csv_file, const SourceTable& sources) const;
+  /// The same where there is something to list; otherwise a list of an earlier run is removed.
+  void write_if_any(const std::filesystem::path& csv_file, const SourceTable& sources) const;
 
  private:
   const BadImagePolicy policy_;

@@ -87,12 +87,16 @@ std::string CsvPaths::operator()(const SourceTable& sources, std::size_t source)
   if (place >= places_.size()) places_.resize(sources.place_count());
   std::string& relative = places_[place];
   if (relative.empty()) {
-    const std::filesystem::path target = comparable_path(sources.place_path(place));
-    const auto shorter = target.lexically_relative(base_);
-    relative = shorter.empty() ? target.generic_string() : shorter.generic_string();
+    relative = (*this)(sources.place_path(place));
   }
   if (sources.is_record(source)) return relative + sources.name(source);
   return relative == "." ? sources.name(source) : joined(relative, sources.name(source));
+}
+
+std::string CsvPaths::operator()(const std::filesystem::path& path) const {
+  const std::filesystem::path target = comparable_path(path);
+  const auto shorter = target.lexically_relative(base_);
+  return shorter.empty() ? target.generic_string() : shorter.generic_string();
 }
 
 std::string comparable_path(const std::filesystem::path& path) {

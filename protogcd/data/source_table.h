@@ -15,9 +15,20 @@
 
 namespace protogcd {
 
+struct UnreadableFile {
+  std::string path, reason;
+};
+
 class SourceTable {
  public:
   std::size_t size() const { return entries_.size(); }
+
+  /// Image files of kinds that cannot be read, found beside the sources. They are none themselves,
+  /// so that nothing counts or numbers them: they are here to be listed among what was left out.
+  const std::vector<UnreadableFile>& unreadable() const { return unreadable_; }
+  void add_unreadable(std::string path, std::string reason) {
+    unreadable_.push_back({std::move(path), std::move(reason)});
+  }
 
   /// A folder or container is a place; adding a folder again gives the same place.
   std::uint32_t add_folder(const std::string& folder);
@@ -57,6 +68,7 @@ class SourceTable {
   std::unordered_map<std::string, std::uint32_t> folders_;
   std::vector<Entry> entries_;
   std::string names_;
+  std::vector<UnreadableFile> unreadable_;
 };
 
 /// Paths as a CSV file shows them: relative to the CSV's folder where possible, '/' between parts.
@@ -64,6 +76,7 @@ class CsvPaths {
  public:
   explicit CsvPaths(const std::filesystem::path& csv_file);
   std::string operator()(const SourceTable& sources, std::size_t source);
+  std::string operator()(const std::filesystem::path& path) const;
 
  private:
   std::filesystem::path base_;  ///< links resolved: ".." of a linked folder is its target's parent

@@ -20,27 +20,26 @@ void append(std::vector<std::string>& to, std::vector<std::string> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-[[noreturn]] void throw_no_images(const fs::path& folder, std::string_view option) {
-  throw DataError(
-      fmt::format("{} {}: no image files below this folder", option_name(option), folder.string()),
-      "images are found by extension: jpg, jpeg, png, webp");
+/// The images below a folder, with what there is to say about it.
+ImageListing list_folder(Dataset& dataset, const fs::path& folder, std::string_view option) {
+  ImageListing listing = list_images(folder, dataset.sources);
+  append(dataset.warnings, listing_warnings(folder, listing));
+  append(dataset.notes, listing_notes(folder, listing));
+  if (listing.count == 0) {
+    throw no_images_error(fmt::format("{} {}", option_name(option), folder.string()), listing);
+  }
+  return listing;
 }
 
 void add_unlabelled(Dataset& dataset, const fs::path& folder, std::string_view option) {
-  const ImageListing listing = list_images(folder, dataset.sources);
-  append(dataset.warnings, listing.problems);
-  append(dataset.notes, ignored_note(folder, listing));
-  if (listing.count == 0) throw_no_images(folder, option);
+  const ImageListing listing = list_folder(dataset, folder, option);
   for (std::uint32_t i = 0; i < listing.count; ++i) {
     dataset.samples.push_back({.source = listing.first + i, .set = SampleSet::kUnlabelled});
   }
 }
 
 void add_labelled(Dataset& dataset, const fs::path& folder, ClassNumbers& numbers) {
-  const ImageListing listing = list_images(folder, dataset.sources);
-  append(dataset.warnings, listing.problems);
-  append(dataset.notes, ignored_note(folder, listing));
-  if (listing.count == 0) throw_no_images(folder, "labelled");
+  const ImageListing listing = list_folder(dataset, folder, "labelled");
   if (!listing.empty_folders.empty()) {
     dataset.warnings.push_back(fmt::format("{}: {} folders hold no image, and are no classes: {}",
                                            folder.string(), listing.empty_folders.size(),

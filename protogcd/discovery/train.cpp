@@ -142,7 +142,7 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
   }
   const TrainingSet& set = material.set();
   history.write(folder.path(), set.dataset());
-  if (set.skipped().count() > 0) set.skipped().write(folder.skipped(), set.sources());
+  set.skipped().write_if_any(folder.skipped(), set.sources());
 }
 
 constexpr const char* kKinds[] = {"loss", "share", "schedule"};
@@ -322,7 +322,7 @@ RunResult Trainer::run() {
                    .labelled = set_.count(SampleSet::kLabelled),
                    .unlabelled = set_.count(SampleSet::kUnlabelled),
                    .test = set_.count(SampleSet::kTest),
-                   .skipped = set_.skipped().count(),
+                   .skipped = set_.skipped().listed(set_.sources()),
                    .epochs = options_.loop.schedule.epochs,
                    .on_unlabelled = *on_unlabelled_,
                    .on_test = on_test_,

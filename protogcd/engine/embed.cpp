@@ -104,12 +104,7 @@ void write_tables(const OutputPaths& out, const SourceTable& sources, const Skip
     }
   }
   writer.commit();
-  if (!bad.empty()) {
-    skipped.write(out.skipped, sources);
-  } else {
-    std::error_code ignored;
-    fs::remove(out.skipped, ignored);  // of an earlier run that is being replaced
-  }
+  skipped.write_if_any(out.skipped, sources);
 }
 
 /// Runs what is left of the list through the model.
@@ -200,7 +195,7 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   rows.commit();
   skipped.check(sources, fmt::format("the other {} are in {}", rows.rows(), out.features.string()));
   return {.images = rows.rows(),
-          .skipped = skipped.count(),
+          .skipped = skipped.listed(sources),
           .resumed = resumed,
           .width = config.width,
           .seconds = seconds.count()};

@@ -32,14 +32,14 @@ std::string describe_unknown(std::span<const std::byte> bytes) {
   std::string seems;
   if (start.starts_with('<')) {
     seems = " (it looks like HTML or XML, perhaps a saved error page)";
-  } else if (starts("GIF8")) {
-    seems = " (it is a GIF)";
-  } else if (starts("BM")) {
-    seems = " (it looks like a BMP)";
-  } else if (starts({"II*\0", 4}) || starts({"MM\0*", 4})) {
-    seems = " (it is a TIFF)";
+  } else if (starts("8BPS")) {
+    seems = " (it is a Photoshop file)";
+  } else if (starts({"\0\0\0\x0CjP  ", 8})) {
+    seems = " (it is a JPEG 2000)";
+  } else if (starts("\xFF\x0A") || starts({"\0\0\0\x0CJXL ", 8})) {
+    seems = " (it is a JPEG XL)";
   } else if (text.size() >= 12 && text.substr(4, 4) == "ftyp") {
-    seems = " (it looks like HEIC, AVIF or a video)";
+    seems = " (it looks like a video)";
   }
   return fmt::format("not an image of a known format ({}){}", supported, seems);
 }
@@ -61,24 +61,6 @@ struct Descriptor {
 
 }  // namespace
 
-ImageFormat detect_image_format(std::span<const std::byte> bytes) {
-  const std::string_view text = text_of(bytes);
-  if (text.starts_with("\xFF\xD8\xFF")) return ImageFormat::kJpeg;
-  if (text.starts_with("\x89PNG\r\n\x1A\n")) return ImageFormat::kPng;
-  if (text.starts_with("RIFF") && text.size() >= 12 && text.substr(8, 4) == "WEBP") {
-    return ImageFormat::kWebp;
-  }
-  return ImageFormat::kUnknown;
-}
-
-std::vector<std::string> supported_image_formats() {
-  std::vector<std::string> formats = {"jpeg", "png"};
-#ifdef PROTOGCD_WITH_WEBP
-  formats.emplace_back("webp");
-#endif
-  return formats;
-}
-
 MaybeBad check_image_size(std::int64_t width, std::int64_t height, const DecodeOptions& options) {
   if (width <= 0 || height <= 0) return BadImage{fmt::format("size {}x{}", width, height)};
   if (width > options.max_pixels / height) {
@@ -91,7 +73,8 @@ MaybeBad check_image_size(std::int64_t width, std::int64_t height, const DecodeO
 MaybeBad decode_any(std::span<const std::byte> bytes, const DecodeOptions& options,
                     const WantedBox* wanted, PartialImage& output) {
   const ImageFormat format = detect_image_format(bytes);
-  const int orientation = options.apply_orientation ? exif_orientation(bytes, format) : 1;
+  const bool turns = options.apply_orientation || format == ImageFormat::kTiff;  // as Pillow does
+  const int orientation = turns ? exif_orientation(bytes, format) : 1;
   MaybeBad bad;
   try {
     switch (format) {
@@ -103,6 +86,18 @@ MaybeBad decode_any(std::span<const std::byte> bytes, const DecodeOptions& optio
         break;
       case ImageFormat::kWebp:
         bad = decode_webp(bytes, options, output.pixels);
+        break;
+      case ImageFormat::kTiff:
+        bad = decode_tiff(bytes, options, output.pixels);
+        break;
+      case ImageFormat::kBmp:
+        bad = decode_bmp(bytes, options, output.pixels);
+        break;
+      case ImageFormat::kGif:
+        bad = decode_gif(bytes, options, output.pixels);
+        break;
+      case ImageFormat::kHeif:
+        bad = decode_heif(bytes, options, output.pixels);
         break;
       case ImageFormat::kUnknown:
         bad = BadImage{describe_unknown(bytes)};

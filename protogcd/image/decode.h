@@ -17,13 +17,15 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/image/formats.h"
 #include "protogcd/image/image.h"
 
 namespace protogcd {
 
 struct DecodeOptions {
   /// Turn the image upright as its EXIF data says. For users' folders; benchmark datasets are read
-  /// as the published code reads them, without.
+  /// as the published code reads them, without. TIFF, HEIC and AVIF always stand upright, as Pillow
+  /// and libheif give them.
   bool apply_orientation = false;
   /// JPEG only: decode at the smallest of 1/8, 1/4, 1/2 and 1 of the size whose short side is at
   /// least this (0: full size). Faster on large photos; the pixels are no longer Pillow's.
@@ -34,14 +36,6 @@ struct DecodeOptions {
   /// JPEG: encoders write about 10 scans; thousands of empty ones are a way to waste hours.
   int max_scans = 100;
 };
-
-enum class ImageFormat { kUnknown, kJpeg, kPng, kWebp };
-
-/// From the first bytes; names of files are not asked.
-ImageFormat detect_image_format(std::span<const std::byte> bytes);
-
-/// "jpeg", "png" and, where the build has it, "webp".
-std::vector<std::string> supported_image_formats();
 
 ImageOrBad decode_image(std::span<const std::byte> bytes, const DecodeOptions& options = {});
 ImageOrBad read_image(const std::filesystem::path& path, const DecodeOptions& options = {});

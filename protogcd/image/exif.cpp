@@ -1,88 +1,56 @@
 #include "protogcd/image/exif.h"
 
 #include <cstring>
-#include <optional>
-#include <string_view>
+
+#include "protogcd/image/file_bytes.h"
+#include "protogcd/image/tiff_directory.h"
 
 namespace protogcd {
 namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// Numbers at an offset, in either byte order; nothing outside the bytes.
-std::optional<std::uint32_t> number_at(Bytes bytes, std::size_t offset, std::size_t count,
-                                       bool big_endian) {
-  if (offset > bytes.size() || bytes.size() - offset < count) return std::nullopt;
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t from = big_endian ? offset + i : offset + count - 1 - i;
-    value = value << 8 | std::to_integer<std::uint32_t>(bytes[from]);
-  }
-  return value;
-}
-
-bool has_text(Bytes bytes, std::size_t offset, std::string_view text) {
-  return offset <= bytes.size() && bytes.size() - offset >= text.size() &&
-         std::memcmp(bytes.data() + offset, text.data(), text.size()) == 0;
-}
-
-/// A TIFF header with its first directory: the value of tag 0x0112.
+/// EXIF data is a small TIFF file.
 int orientation_in_tiff(Bytes tiff) {
-  if (!has_text(tiff, 0, "MM") && !has_text(tiff, 0, "II")) return 1;
-  const bool big = has_text(tiff, 0, "MM");
-  const auto directory = number_at(tiff, 4, 4, big);
-  if (number_at(tiff, 2, 2, big) != 42u || !directory) return 1;
-  const auto entries = number_at(tiff, *directory, 2, big);
-  for (std::size_t i = 0; i < entries.value_or(0); ++i) {
-    const std::size_t entry = *directory + 2 + 12 * i;
-    const auto tag = number_at(tiff, entry, 2, big);
-    if (!tag) return 1;
-    if (*tag != 0x0112) continue;
-    const auto value = number_at(tiff, entry + 8, 2, big);
-    const bool is_short = number_at(tiff, entry + 2, 2, big) == 3u;
-    return is_short && value && *value >= 1 && *value <= 8 ? static_cast<int>(*value) : 1;
-  }
-  return 1;
+  const auto value = tiff_value(tiff, TiffTag::kOrientation);
+  return value && *value >= 1 && *value <= 8 ? static_cast<int>(*value) : 1;
 }
 
 /// The first APP1 segment "Exif" before the first scan.
-Bytes exif_of_jpeg(Bytes file) {
+Bytes exif_of_jpeg(FileBytes file) {
   std::size_t offset = 2;
-  while (const auto marker = number_at(file, offset, 2, true)) {
+  while (const auto marker = file.big_endian(offset, 2)) {
     if (*marker == 0xFFFF) {  // fill byte
       ++offset;
       continue;
     }
-    const auto length = number_at(file, offset + 2, 2, true);
+    const auto length = file.big_endian(offset + 2, 2);
     if (*marker < 0xFFC0 || *marker == 0xFFDA || !length || *length < 2) break;
-    const Bytes rest = file.subspan(offset + 4);
-    const Bytes segment = rest.first(std::min<std::size_t>(rest.size(), *length - 2));
-    if (*marker == 0xFFE1 && has_text(segment, 0, {"Exif\0\0", 6})) return segment.subspan(6);
+    const Bytes segment = file.part(offset + 4, *length - 2);
+    if (*marker == 0xFFE1 && FileBytes(segment).has_text(0, {"Exif\0\0", 6})) {
+      return segment.subspan(6);
+    }
     offset += 2 + *length;
   }
   return {};
 }
 
-Bytes exif_of_png(Bytes file) {
+Bytes exif_of_png(FileBytes file) {
   std::size_t offset = 8;
-  while (const auto length = number_at(file, offset, 4, true)) {
-    if (has_text(file, offset + 4, "eXIf")) {
-      const Bytes rest = file.subspan(offset + 8);
-      return rest.first(std::min<std::size_t>(rest.size(), *length));
-    }
+  while (const auto length = file.big_endian(offset, 4)) {
+    if (file.has_text(offset + 4, "eXIf")) return file.part(offset + 8, *length);
     offset += std::size_t{12} + *length;
   }
   return {};
 }
 
-Bytes exif_of_webp(Bytes file) {
+Bytes exif_of_webp(FileBytes file) {
   std::size_t offset = 12;
-  while (const auto length = number_at(file, offset + 4, 4, false)) {
-    if (has_text(file, offset, "EXIF")) {
-      const Bytes rest = file.subspan(offset + 8);
-      const Bytes exif = rest.first(std::min<std::size_t>(rest.size(), *length));
+  while (const auto length = file.little_endian(offset + 4, 4)) {
+    if (file.has_text(offset, "EXIF")) {
+      const Bytes exif = file.part(offset + 8, *length);
       // Some writers keep the prefix that JPEG needs.
-      return has_text(exif, 0, {"Exif\0\0", 6}) ? exif.subspan(6) : exif;
+      return FileBytes(exif).has_text(0, {"Exif\0\0", 6}) ? exif.subspan(6) : exif;
     }
     offset += std::size_t{8} + *length + (*length & 1);
   }
@@ -94,11 +62,16 @@ Bytes exif_of_webp(Bytes file) {
 int exif_orientation(Bytes file, ImageFormat format) {
   switch (format) {
     case ImageFormat::kJpeg:
-      return orientation_in_tiff(exif_of_jpeg(file));
+      return orientation_in_tiff(exif_of_jpeg(FileBytes(file)));
     case ImageFormat::kPng:
-      return orientation_in_tiff(exif_of_png(file));
+      return orientation_in_tiff(exif_of_png(FileBytes(file)));
     case ImageFormat::kWebp:
-      return orientation_in_tiff(exif_of_webp(file));
+      return orientation_in_tiff(exif_of_webp(FileBytes(file)));
+    case ImageFormat::kTiff:
+      return orientation_in_tiff(file);
+    case ImageFormat::kHeif:  // libheif turns it by the container's own word
+    case ImageFormat::kBmp:
+    case ImageFormat::kGif:
     case ImageFormat::kUnknown:
       break;
   }

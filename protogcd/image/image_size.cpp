@@ -1,53 +1,28 @@
 #include "protogcd/image/image_size.h"
 
 #include <cstdint>
+#include <cstdlib>
 
 #include "protogcd/image/decode.h"
+#include "protogcd/image/file_bytes.h"
+#include "protogcd/image/tiff_directory.h"
 
 namespace protogcd {
 namespace {
 
-/// Numbers at any place of a header; beyond its end they are nothing.
-class HeaderBytes {
- public:
-  explicit HeaderBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
+using HeaderNumber = std::optional<std::uint64_t>;
 
-  std::optional<int> big_endian(std::size_t at, std::size_t count) const {
-    return number(at, count, [count](std::size_t i) { return count - 1 - i; });
-  }
-  std::optional<int> little_endian(std::size_t at, std::size_t count) const {
-    return number(at, count, [](std::size_t i) { return i; });
-  }
-  bool has_text(std::size_t at, std::string_view text) const {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (at + i >= bytes_.size() || static_cast<char>(bytes_[at + i]) != text[i]) return false;
-    }
-    return true;
-  }
-
- private:
-  template <class Place>
-  std::optional<int> number(std::size_t at, std::size_t count, Place place) const {
-    if (at > bytes_.size() || count > bytes_.size() - at) return std::nullopt;
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < count; ++i)
-      value |= std::to_integer<std::uint32_t>(bytes_[at + i]) << (8 * place(i));
-    return value <= INT32_MAX ? std::optional(static_cast<int>(value)) : std::nullopt;
-  }
-
-  std::span<const std::byte> bytes_;
-};
-
-std::optional<ImageSize> sized(std::optional<int> width, std::optional<int> height) {
-  if (!width || !height || *width < 1 || *height < 1) return std::nullopt;
-  return ImageSize{*width, *height};
+std::optional<ImageSize> sized(HeaderNumber width, HeaderNumber height) {
+  constexpr std::uint64_t kLargest = INT32_MAX;
+  if (!width || !height || *width - 1 >= kLargest || *height - 1 >= kLargest) return std::nullopt;
+  return ImageSize{static_cast<int>(*width), static_cast<int>(*height)};
 }
 
 /// A segment is FF, a marker, and a length that counts itself; the frame's segment has the size.
-std::optional<ImageSize> jpeg_size(const HeaderBytes& bytes) {
+std::optional<ImageSize> jpeg_size(const FileBytes& bytes) {
   std::size_t at = 2;
   while (const auto start = bytes.big_endian(at, 2)) {
-    const int marker = *start & 0xFF;
+    const auto marker = *start & 0xFF;
     if (*start >> 8 != 0xFF) return std::nullopt;
     if (marker == 0xFF) {  // filling
       ++at;
@@ -63,9 +38,9 @@ std::optional<ImageSize> jpeg_size(const HeaderBytes& bytes) {
   return std::nullopt;
 }
 
-std::optional<ImageSize> webp_size(const HeaderBytes& bytes) {
+std::optional<ImageSize> webp_size(const FileBytes& bytes) {
   constexpr int kLow14 = 0x3FFF;
-  const auto plus_one = [](std::optional<int> value) {
+  const auto plus_one = [](HeaderNumber value) {
     return value ? std::optional(*value + 1) : std::nullopt;
   };
   if (bytes.has_text(12, "VP8X"))
@@ -81,10 +56,50 @@ std::optional<ImageSize> webp_size(const HeaderBytes& bytes) {
   return sized(*width & kLow14, *height & kLow14);
 }
 
+std::optional<ImageSize> bmp_size(const FileBytes& bytes) {
+  constexpr std::uint64_t kOldHeader = 12;
+  if (bytes.little_endian(14, 4) == kOldHeader) {
+    return sized(bytes.little_endian(18, 2), bytes.little_endian(20, 2));
+  }
+  const auto height = bytes.little_endian(22, 4);
+  if (!height) return std::nullopt;
+  const auto rows = static_cast<std::int32_t>(*height);  // negative: from top to bottom
+  return sized(bytes.little_endian(18, 4), std::abs(std::int64_t{rows}));
+}
+
+/// A box is its length, which counts itself, a name of four letters, and its content.
+FileBytes heif_box(const FileBytes& boxes, std::string_view name) {
+  std::uint64_t at = 0;
+  while (const auto length = boxes.big_endian(at, 4)) {
+    if (*length < 8) break;
+    if (boxes.has_text(at + 4, name)) return FileBytes(boxes.part(at + 8, *length - 8));
+    at += *length;
+  }
+  return FileBytes({});
+}
+
+/// The largest of the sizes that are said: photos are put together from tiles and have thumbnails.
+std::optional<ImageSize> heif_size(const FileBytes& bytes) {
+  const FileBytes meta = heif_box(bytes, "meta");
+  const FileBytes properties =
+      heif_box(heif_box(FileBytes(meta.part(4, meta.size())), "iprp"), "ipco");
+  std::optional<ImageSize> largest;
+  std::uint64_t at = 0;
+  while (const auto length = properties.big_endian(at, 4)) {
+    if (*length < 8) break;
+    if (properties.has_text(at + 4, "ispe")) {
+      const auto size = sized(properties.big_endian(at + 12, 4), properties.big_endian(at + 16, 4));
+      if (size && (!largest || size->pixels() > largest->pixels())) largest = size;
+    }
+    at += *length;
+  }
+  return largest;
+}
+
 }  // namespace
 
 std::optional<ImageSize> image_size(std::span<const std::byte> bytes) {
-  const HeaderBytes header(bytes);
+  const FileBytes header(bytes);
   switch (detect_image_format(bytes)) {
     case ImageFormat::kJpeg:
       return jpeg_size(header);
@@ -92,6 +107,15 @@ std::optional<ImageSize> image_size(std::span<const std::byte> bytes) {
       return sized(header.big_endian(16, 4), header.big_endian(20, 4));
     case ImageFormat::kWebp:
       return webp_size(header);
+    case ImageFormat::kTiff:
+      return sized(tiff_value(bytes, TiffTag::kImageWidth),
+                   tiff_value(bytes, TiffTag::kImageLength));
+    case ImageFormat::kBmp:
+      return bmp_size(header);
+    case ImageFormat::kGif:
+      return sized(header.little_endian(6, 2), header.little_endian(8, 2));
+    case ImageFormat::kHeif:
+      return heif_size(header);
     case ImageFormat::kUnknown:
       break;
   }

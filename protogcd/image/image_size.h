@@ -9,9 +9,9 @@
 
 namespace protogcd {
 
-/// Of JPEG, PNG and WebP, as stored (EXIF may turn it by a quarter). Nothing where the header is
-/// damaged, cut off or of another format. What a decoder would say later may differ: this is no
-/// check.
+/// Of every format that detect_image_format knows, as stored (it may be turned by a quarter).
+/// Nothing where the header is damaged, cut off or of another format. What a decoder would say
+/// later may differ: this is no check.
 std::optional<ImageSize> image_size(std::span<const std::byte> bytes);
 
 }  // namespace protogcd

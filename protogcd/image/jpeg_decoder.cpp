@@ -15,6 +15,7 @@
 #include <string>
 
 #include "protogcd/image/decoders.h"
+#include "protogcd/image/samples.h"
 // jpeglib.h needs <cstdio> before it.
 #include <jpeglib.h>
 
@@ -69,17 +70,10 @@ void source_skip(j_decompress_ptr info, long count) {
 }
 void source_end(j_decompress_ptr) {}
 
-/// Pillow's CMYK to RGB. Files store ink inverted (Adobe's convention, which Pillow assumes of
-/// all): `stored` holds 255 - ink, [width, 4].
+/// Files store ink inverted (Adobe's convention, which Pillow assumes of all): `stored` holds
+/// 255 - ink, [width, 4].
 void convert_cmyk_row(const std::uint8_t* stored, std::uint8_t* rgb, int width) {
-  for (int x = 0; x < width; ++x, stored += 4, rgb += 3) {
-    const int light = stored[3];  // 255 - black
-    for (int channel = 0; channel < 3; ++channel) {
-      const int product = (255 - stored[channel]) * light + 128;
-      rgb[channel] =
-          static_cast<std::uint8_t>(std::clamp(light - (((product >> 8) + product) >> 8), 0, 255));
-    }
-  }
+  for (int x = 0; x < width; ++x, stored += 4, rgb += 3) light_to_rgb(stored, rgb);
 }
 
 /// The smallest n of 1, 2, 4 and 8 for which n/8 of the size still has the short side wanted. The

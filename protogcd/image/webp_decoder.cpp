@@ -11,6 +11,10 @@
 namespace protogcd {
 
 #ifdef PROTOGCD_WITH_WEBP
+bool reads_webp() {
+  return true;
+}
+
 namespace {
 
 using Bytes = std::span<const std::byte>;
@@ -88,6 +92,10 @@ MaybeBad decode_webp(Bytes bytes, const DecodeOptions& options, Image& output) {
   return std::nullopt;
 }
 #else
+bool reads_webp() {
+  return false;
+}
+
 MaybeBad decode_webp(std::span<const std::byte>, const DecodeOptions&, Image&) {
   return BadImage{"a WebP image, which this build does not read (it was built without libwebp)"};
 }

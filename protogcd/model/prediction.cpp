@@ -152,12 +152,8 @@ PredictSummary write_predictions(const TrainedModel& model, const SourceTable& s
         fmt::format("{}, which are in {}", error.marked(), options.out.string()));
   }
   writer.commit();
-  if (summary.skipped > 0) {
-    skipped.write(skipped_file, sources);
-  } else {
-    std::error_code ignored;
-    std::filesystem::remove(skipped_file, ignored);  // of an earlier prediction that was replaced
-  }
+  skipped.write_if_any(skipped_file, sources);
+  summary.skipped = skipped.listed(sources);
   skipped.check(sources,
                 fmt::format("the other {} are in {}", summary.images, options.out.string()));
   return summary;

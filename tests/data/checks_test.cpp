@@ -205,18 +205,19 @@ TEST(SkippedFiles, BeyondTheLimitAllAreNamedWithTheirReasons) {
 TEST(ImageSet, OpensFoldersAndNamedSets) {
   const TemporaryFolder folder;
   put_image(folder / "textures/dotted/a.png");
-  const ImageSet plain = open_image_set((folder / "textures/").string());
+  const ImageSet plain = open_image_set((folder / "textures/").string(), Logger());
   EXPECT_EQ(plain.name, "textures");
   EXPECT_EQ(plain.sources.size(), 1u);
   EXPECT_THAT(plain.class_ids, IsEmpty());
 
   make_cifar10_binary(folder.path());
-  const ImageSet cifar = open_image_set("cifar10:" + folder.path().string());
+  const ImageSet cifar = open_image_set("cifar10:" + folder.path().string(), Logger());
   EXPECT_EQ(cifar.sources.size(), 10u);
   EXPECT_EQ(cifar.class_ids.at(4), 4);
 
   std::filesystem::copy_file(test_file("svhn.mat"), folder / "test_32x32.mat");
-  EXPECT_THAT(open_image_set("svhn:" + folder.path().string()).class_ids, ElementsAre(0, 7, 1));
+  EXPECT_THAT(open_image_set("svhn:" + folder.path().string(), Logger()).class_ids,
+              ElementsAre(0, 7, 1));
 
   const std::vector<std::uint8_t> pixels(5 * 12);
   const std::vector<std::int32_t> labels = {5, 6, 7, 8, 9};
@@ -225,17 +226,17 @@ TEST(ImageSet, OpensFoldersAndNamedSets) {
   write_npy(root / "snow.npy",
             {"", ElementType::kUint8, {5, 2, 2, 3}, std::as_bytes(std::span(pixels))});
   write_npy(root / "labels.npy", {"", ElementType::kInt32, {5}, std::as_bytes(std::span(labels))});
-  const ImageSet snow = open_image_set("cifar10-c:" + root.string() + ":snow:2");
+  const ImageSet snow = open_image_set("cifar10-c:" + root.string() + ":snow:2", Logger());
   EXPECT_EQ(snow.name, "snow-2");
   EXPECT_THAT(snow.class_ids, ElementsAre(6));
 }
 
 TEST(ImageSet, RefusesWhatItDoesNotKnow) {
-  EXPECT_THROW(open_image_set("/no/such/folder"), DataError);
-  EXPECT_THROW(open_image_set("mnist:/tmp"), DataError);
+  EXPECT_THROW(open_image_set("/no/such/folder", Logger()), DataError);
+  EXPECT_THROW(open_image_set("mnist:/tmp", Logger()), DataError);
   for (const char* bad : {"cifar10-c:root", "cifar10-c::", "cifar10-c:r:snow:6",
                           "cifar10-c:r:snow:x", "cifar10-c:r:hail:1", "cifar10-c::1"}) {
-    EXPECT_THROW(open_image_set(bad), UsageError) << bad;
+    EXPECT_THROW(open_image_set(bad, Logger()), UsageError) << bad;
   }
 }
 

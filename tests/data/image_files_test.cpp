@@ -1,10 +1,15 @@
 #include "protogcd/data/image_files.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/data/skipped.h"
+#include "protogcd/image/formats.h"
 #include "tests/data/layouts.h"
+#include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -27,18 +32,84 @@ std::vector<std::string> paths_below(const fs::path& root, ImageListing* listing
   return paths;
 }
 
-TEST(ImageFiles, KnowsImagesByExtensionInAnyCase) {
-  for (const char* name : {"a.jpg", "a.JPEG", "a.b.Png", "\xFF.webp"}) {
-    EXPECT_TRUE(has_image_extension(name)) << name;
+TEST(ImageFiles, FindsEveryExtensionThatCanBeReadInAnyCase) {
+  const testing::TemporaryFolder folder;
+  std::vector<std::string> names;
+  for (const ImageKind& kind : image_kinds()) {
+    if (!kind.obstacle.empty()) continue;
+    for (const auto extension : kind.extensions) names.push_back(fmt::format("a.{}", extension));
   }
-  for (const char* name : {"a.gif", "jpg", ".jpg", "a.jpg.txt", "a."}) {
-    EXPECT_FALSE(has_image_extension(name)) << name;
-  }
+  names.emplace_back("B.TIF.Jpg");
+  for (const auto& name : names) put_image(folder / name);
+  for (const char* name : {"jpg", "a.jpg.txt", "a."}) put_file(folder / name, "x");
+  ImageListing listing;
+  EXPECT_THAT(paths_below(folder.path(), &listing), ::testing::UnorderedElementsAreArray(names));
+  EXPECT_EQ(listing.ignored_files, 3u);
+  EXPECT_TRUE(listing_warnings(folder.path(), listing).empty());
+}
+
+TEST(ImageFiles, KindsThatCannotBeReadAreCountedApartAndWarnedAboutOnce) {
+  const testing::TemporaryFolder folder;
+  put_image(folder / "a.png");
+  for (const char* name : {"b.CR2", "deep/c.cr2", "d.nef", "e.psd", "notes.txt"})
+    put_file(folder / name, "x");
+  SourceTable sources;
+  const ImageListing listing = list_images(folder.path(), sources);
+  EXPECT_EQ(listing.count, 1u);
+  EXPECT_EQ(sources.size(), 1u);
+  EXPECT_EQ(listing.ignored_files, 1u);
+  ASSERT_EQ(sources.unreadable().size(), 4u);
+  EXPECT_EQ(sources.unreadable().front().path, (folder / "b.CR2").string());
+  EXPECT_THAT(sources.unreadable().front().reason, HasSubstr("raw file is not read: export it"));
+  const auto warnings = listing_warnings(folder.path(), listing);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings.front(), HasSubstr(folder.path().string() + ": 4 image files"));
+  EXPECT_THAT(warnings.front(), HasSubstr("2 cr2, 1 nef (a camera's raw file is not read"));
+  EXPECT_THAT(warnings.front(), HasSubstr("1 psd"));
+  EXPECT_THAT(listing_notes(folder.path(), listing), ElementsAre(HasSubstr("1 other files")));
+}
+
+TEST(ImageFiles, AFolderOfSuchKindsAloneIsAnErrorThatNamesThem) {
+  const testing::TemporaryFolder folder;
+  put_file(folder / "a.dng", "x");
+  SourceTable sources;
+  const ImageListing listing = list_images(folder.path(), sources);
+  EXPECT_THAT(no_images_error("photos", listing).what(), HasSubstr("photos: 1 image files"));
+  EXPECT_THAT(no_images_error("photos", listing).what(), HasSubstr("1 dng"));
+  EXPECT_THAT(no_images_error("photos", {}).what(), HasSubstr("no image files below this folder"));
+}
+
+TEST(ImageFiles, TiffFilesOfSeveralPagesAreNoted) {
+  if (!kind_of_file_name("a.tif")->obstacle.empty()) GTEST_SKIP() << "built without TIFF";
+  const testing::TemporaryFolder folder;
+  const fs::path fixtures = fs::path(testing::source_folder()) / "tests/fixtures/images";
+  for (const char* name : {"three_pages.tif", "raw.tif"})
+    fs::copy_file(fixtures / name, folder / name);
+  ImageListing listing;
+  paths_below(folder.path(), &listing);
+  EXPECT_THAT(listing_notes(folder.path(), listing),
+              ElementsAre(HasSubstr(": 1 TIFF files have several pages; the first is used")));
+}
+
+TEST(SkippedFiles, KindsThatCannotBeReadAreListedButNotCounted) {
+  const testing::TemporaryFolder folder;
+  put_image(folder / "images/a.png");
+  put_file(folder / "images/b.svg", "<svg/>");
+  SourceTable sources;
+  list_images(folder / "images", sources);
+  SkippedFiles skipped(BadImagePolicy::parse("fail", "0"), sources.size());
+  EXPECT_EQ(skipped.count(), 0u);
+  EXPECT_EQ(skipped.listed(sources), 1u);
+  skipped.write_if_any(folder / "skipped.csv", sources);
+  EXPECT_THAT(read_text_file(folder / "skipped.csv"),
+              HasSubstr("path,reason\nimages/b.svg,\"a drawing (SVG) is not read"));
+  skipped.write_if_any(folder / "skipped.csv", SourceTable());
+  EXPECT_FALSE(fs::exists(folder / "skipped.csv"));
 }
 
 TEST(ImageFiles, ListsNestedUnicodeAndBrokenNamesInByteOrder) {
   const testing::TemporaryFolder folder;
-  for (const char* name : {"b.png", "10.jpg", "2.jpg", "sub/deep/c.JPG", "\xC3\xA9t\xC3\xA9.webp",
+  for (const char* name : {"b.png", "10.jpg", "2.jpg", "sub/deep/c.JPG", "\xC3\xA9t\xC3\xA9.gif",
                            "bad\xFF name,\"x\".png"}) {
     put_image(folder / name);
   }
@@ -48,7 +119,7 @@ TEST(ImageFiles, ListsNestedUnicodeAndBrokenNamesInByteOrder) {
   ImageListing listing;
   EXPECT_THAT(paths_below(folder.path(), &listing),
               ElementsAre("10.jpg", "2.jpg", "b.png", "bad\xFF name,\"x\".png",
-                          "\xC3\xA9t\xC3\xA9.webp", "sub/deep/c.JPG"));
+                          "\xC3\xA9t\xC3\xA9.gif", "sub/deep/c.JPG"));
   EXPECT_EQ(listing.ignored_files, 1u);
   EXPECT_EQ(listing.hidden_files, 2u);
   EXPECT_TRUE(listing.problems.empty());

@@ -239,7 +239,7 @@ TEST_F(AnalysisRun, PredictionsAreValuesAndLeaveTheProcessAsItWas) {
   c10::Allocator* const allocator = c10::GetCPUAllocator();
   std::vector<std::string> names;
   const Context context{.device = "cpu", .dtype = "float32"};
-  const ImageSet set = open_image_set((work->folder / "demo/outliers").string());
+  const ImageSet set = open_image_set((work->folder / "demo/outliers").string(), Logger());
   const auto host = std::make_shared<RecordedHost>();
   {
     const TrainedModel model = load_model(work->folder / "run", {}, context);
@@ -323,7 +323,7 @@ TEST_F(AnalysisRun, ARunLeavesAttentionOfChosenImagesForItsReport) {
   const CsvTable predictions = CsvTable::read(work->folder / "shown/predictions.csv");
   const auto& path =
       predictions.rows()[static_cast<std::size_t>(row)].fields[predictions.column("path")];
-  const ImageSet set = open_image_set((work->folder / "shown" / path).string());
+  const ImageSet set = open_image_set((work->folder / "shown" / path).string(), Logger());
   SkippedFiles skipped(BadImagePolicy::parse("fail", "0"), 1);
   const std::vector<std::uint32_t> list = {0};
   for_each_attention(

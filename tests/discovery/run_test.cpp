@@ -259,6 +259,21 @@ TEST(Run, EqualImagesUnderTwoLabelsAreSaidOnce) {
   EXPECT_EQ(result.errors.find("the same file under different classes", at + 1), std::string::npos);
 }
 
+TEST(Run, KindsThatCannotBeReadAreListedByTrainAndPredictAndChangeNothingElse) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("without")));
+  write_file_atomically(work.folder / "demo/unlabelled/00003.nef", "II*");
+  const auto json = json_of(run_protogcd(work.train("run", {"--bad-images", "fail"})));
+  EXPECT_EQ(json.at("images").at("skipped"), 1);
+  EXPECT_EQ(work.read("run/predictions.csv"), work.read("without/predictions.csv"));
+  EXPECT_THAT(work.read("run/skipped.csv"), HasSubstr("00003.nef,\"a camera's raw file"));
+  json_of(run_protogcd({"predict", "--model", work.folder / "run", "--images",
+                        work.folder / "demo/unlabelled", "--bad-images", "fail", "--json", "--out",
+                        work.folder / "predictions.csv"}));
+  EXPECT_THAT(work.read("predictions.skipped.csv"), HasSubstr("demo/unlabelled/00003.nef"));
+  EXPECT_THAT(work.read("predictions.csv"), Not(HasSubstr("nef")));
+}
+
 TEST(Run, SeveralRunsGiveMeanAndDeviation) {
   const TinyRun work;
   const auto json = json_of(run_protogcd(work.train("runs", {"--runs", "2"})));

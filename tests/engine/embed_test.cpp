@@ -183,6 +183,22 @@ TEST(Embed, BadImagesAreSkippedAndListed) {
   EXPECT_EQ(skipped.rows()[0].fields[0], "images/10002.png");
 }
 
+TEST(Embed, KindsThatCannotBeReadAreWarnedAboutAndListedAndCountAgainstNoLimit) {
+  const Work work(3);
+  write_file_atomically(work.folder / "images/photo.cr2", "II*");
+  write_file_atomically(work.folder / "images/notes.txt", "x");
+  const auto result = run_protogcd(work.command({"--bad-images", "fail", "--json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("1 image files are of kinds that cannot be read"),
+                                   HasSubstr("1 cr2"), HasSubstr("1 other files ignored")));
+  EXPECT_EQ(nlohmann::json::parse(result.output).at("images"), 3);
+  EXPECT_EQ(nlohmann::json::parse(result.output).at("skipped"), 1);
+  const CsvTable skipped = CsvTable::read(work.folder / "skipped.csv");
+  ASSERT_EQ(skipped.rows().size(), 1u);
+  EXPECT_THAT(skipped.rows()[0].fields,
+              ::testing::ElementsAre("images/photo.cr2", HasSubstr("raw file")));
+}
+
 TEST(Embed, DoesNotOverwriteUnlessTold) {
   const Work work(2);
   ASSERT_EQ(run_protogcd(work.command()).exit_code, 0);

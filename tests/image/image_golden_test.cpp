@@ -22,7 +22,7 @@ class GoldenImage : public ::testing::Test {
     ASSERT_EQ(list.size(), 19u);
     for (std::size_t i = 0; i < list.size(); ++i) {
       const auto file = list[i].at("file").get<std::string>();
-      if (file.ends_with(".webp") && supported_image_formats().size() < 3) continue;
+      if (file.ends_with(".webp") && !kind_of_file_name("a.webp")->obstacle.empty()) continue;
       SCOPED_TRACE(file);
       const auto rgb = values_of<std::uint8_t>(tensors.at(fmt::format("image{}.rgb", i)));
       const auto view =
