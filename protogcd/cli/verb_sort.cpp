@@ -7,6 +7,7 @@
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
+#include "protogcd/data/skipped.h"
 #include "protogcd/report/sorted_folders.h"
 
 namespace protogcd::cli {
@@ -30,7 +31,7 @@ void sort_images(const SortOptions& options, Session& session) {
              summary.classes);
   if (summary.missing > 0) {
     fmt::print("{} images are no longer there or cannot be read, see {}\n", summary.missing,
-               (options.out / "skipped.csv").string());
+               (options.out / kSkippedFile).string());
   }
 }
 

@@ -189,8 +189,8 @@ CorruptSummary write_corrupted_images(const CorruptOptions& options, const BadIm
   }
   skipped.write_if_any(folder.path() / kSkippedFile, found.sources);
   progress.finish();
+  skipped.check(found.sources);
   folder.put_in_place();
-  skipped.check(found.sources, fmt::format("the others are in {}", options.out.string()));
   return {.images = good,
           .skipped = skipped.listed(found.sources),
           .files = good * options.corruptions.size() * options.severities.size()};

@@ -163,6 +163,9 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
   if (!fs::exists(options.train.out / run_files::kResult) || !fs::exists(file)) return false;
   DiscoverOptions stored;  // what the file does not name was not set then, whatever is set now
   stored.train.method = options.train.method;
+  // Nor do options that did not exist yet make a finished run another one.
+  stored.train.calibration_share = options.train.calibration_share;
+  stored.train.look_at_data = options.train.look_at_data;
   MachineOptions machine;
   std::string method = options.train.method->name();
   OptionTable table;

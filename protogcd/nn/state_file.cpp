@@ -53,21 +53,19 @@ bool holds_checksum(std::string_view text) {
   return false;
 }
 
-/// Keys of options are words joined by '_'; other things have names for people.
 std::string difference_in_words(const std::string& key, const std::string& then,
-                                const std::string& now) {
+                                const std::string& now, bool names_options) {
   if (holds_checksum(then) || holds_checksum(now))
     return fmt::format("the run was begun with another {}", key);
   const std::string before = then.empty() ? "not set" : then;
-  if (key.find(' ') != key.npos || key == "seed" || key == "dtype" || key == "method" ||
-      key == "preprocessing")
+  if (!names_options || key.find(' ') != key.npos)
     return fmt::format("the run was begun with another {} ({}, now {})", key, before, now);
   return fmt::format("{} was {} when the run was begun, now it is {}", option_name(key), before,
                      now);
 }
 
 /// UsageError naming what another run's file was begun with.
-void check_identity(const Notes& ours, const Notes& notes, const fs::path& file) {
+void check_identity(const StateFileKind& kind, const Notes& notes, const fs::path& file) {
   const auto found = notes.find("identity");
   Notes theirs;
   try {
@@ -75,12 +73,13 @@ void check_identity(const Notes& ours, const Notes& notes, const fs::path& file)
   } catch (const nlohmann::json::exception&) {
     throw ModelFileError(fmt::format("{}: unreadable identity", file.string()));
   }
-  for (const auto& [key, value] : ours) {
+  for (const auto& [key, value] : kind.identity) {
     const auto other = theirs.find(key);
     if (other != theirs.end() && other->second == value) continue;
     throw UsageError(
         fmt::format("{}: {}", option_name("resume"),
-                    difference_in_words(key, other == theirs.end() ? "" : other->second, value)),
+                    difference_in_words(key, other == theirs.end() ? "" : other->second, value,
+                                        kind.names_options)),
         fmt::format("resume it as it was begun, or choose another {}", option_name("out")));
   }
 }
@@ -120,7 +119,7 @@ StateDict read_state_file(const fs::path& file, const StateFileKind& kind) {
   if (sum == notes.end() || sum->second != checksum(content.entries(), notes)) {
     throw ModelFileError(fmt::format("{}: damaged, its checksum does not match", file.string()));
   }
-  check_identity(kind.identity, notes, file);
+  check_identity(kind, notes, file);
   return load_state_dict(file);
 }
 

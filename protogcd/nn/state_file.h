@@ -18,6 +18,7 @@ namespace protogcd {
 struct StateFileKind {
   std::string format;
   std::map<std::string, std::string> identity;
+  bool names_options = false;  ///< names in the identity without blanks are options' keys
 };
 
 /// The file appears only when complete. Tensors may be anywhere.

@@ -76,7 +76,7 @@ std::string outliers_in_words(const RunResult& result, const OptionSpelling& spe
   }
   return fmt::format(
       "outliers: {} unlabelled images are less typical than {:.0f}% of {} labelled images that "
-      "training did not see; chance alone would make about {:.0f}",
+      "training did not see; if all were of known kinds, at most about {:.0f} would be",
       result.outliers, percent, result.calibrated_on, outliers_by_chance(result));
 }
 

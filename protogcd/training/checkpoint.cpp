@@ -17,7 +17,7 @@ constexpr const char* kFormat = "protogcd-checkpoint-2";
 }  // namespace
 
 CheckpointStore::CheckpointStore(fs::path folder, std::map<std::string, std::string> identity)
-    : folder_(std::move(folder)), kind_{kFormat, std::move(identity)} {}
+    : folder_(std::move(folder)), kind_{kFormat, std::move(identity), /*names_options=*/true} {}
 
 void CheckpointStore::save(const CheckpointTensors& kept, const TrainingState& state) {
   std::map<std::string, at::Tensor> tensors;

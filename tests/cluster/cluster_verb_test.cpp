@@ -211,7 +211,8 @@ TEST(ClusterVerb, LabelledImagesGuideTheClusters) {
   const CsvTable predictions = CsvTable::read(folder / "p.csv");
   ASSERT_EQ(predictions.rows().size(), 16u);
   std::map<std::string, std::string> clusters;
-  for (const auto& row : table.rows()) clusters[row.fields[0]] = row.fields[1];
+  for (const auto& row : table.rows())  // paths of the one are relative, of the other absolute
+    clusters[folder / row.fields[0]] = row.fields[1];
   for (const auto& row : predictions.rows()) {
     const std::string& cluster = clusters.at(row.fields[0]);
     EXPECT_EQ(row.fields[1], cluster == "2" ? "new-01" : "c" + cluster) << row.fields[0];

@@ -123,7 +123,8 @@ TEST_F(DatasetsVerbs, VerifyPassesGoodDataAndListsProblemsOfBad) {
   EXPECT_THAT(good.output, HasSubstr("all is there"));
 
   put_file(folder_ / "rest/broken.jpg", "no image");
-  const auto bad = run_protogcd({"datasets", "verify", "--images", at("rest"), "--json"});
+  const auto bad =
+      run_protogcd({"datasets", "verify", "--images", at("rest"), "--json", "--max-bad", "0"});
   EXPECT_EQ(bad.exit_code, 4);
   const auto report = nlohmann::json::parse(bad.output);
   EXPECT_EQ(report["ok"], false);
@@ -151,7 +152,7 @@ TEST_F(DatasetsVerbs, VerifyListsUnreadableImagesAndHonoursTheLimit) {
     command.insert(command.end(), more.begin(), more.end());
     return run_protogcd(command);
   };
-  const auto strict = verify({});
+  const auto strict = verify({"--max-bad", "0"});
   EXPECT_EQ(strict.exit_code, 4);
   EXPECT_THAT(strict.errors, AllOf(HasSubstr("2 of 12 images cannot be read"),
                                    HasSubstr("--max-bad allows 0"), HasSubstr("rest/cut.png")));

@@ -53,7 +53,7 @@ TEST(TrainOptions, ALibraryCallerGetsTheSameDefaultsAsTheCommandLine) {
 void change(Option& option) {
   const std::string before = option.to_toml();
   std::vector<std::string> values = option.choices();
-  values.insert(values.end(), {"true", "false", "1", "2", "3"});
+  values.insert(values.end(), {"true", "false", "1", "2", "3", "0.25"});
   for (const std::string& value : values) {
     const bool taken = !option.assign(std::vector<std::string>{value}, OptionSource::kFlag);
     if (taken && option.to_toml() != before) return;
@@ -99,11 +99,12 @@ TEST(TrainOptions, WhatIsIncidentalIsNamedHere) {
   std::vector<std::string> incidental;
   for (const Option& option : table.options())
     if (option.is_incidental()) incidental.push_back(option.key());
-  EXPECT_THAT(incidental, ::testing::UnorderedElementsAre(
-                              "out", "overwrite", "resume", "k", "eval_every", "checkpoint_seconds",
-                              "deterministic", "outlier_score", "outlier_keep", "report", "prior",
-                              "bank_home", "bank_dir", "bank_max", "cache_gb", "estimate_k", "rule",
-                              "k_max", "cluster_steps", "min_steps", "seeds"));
+  EXPECT_THAT(incidental,
+              ::testing::UnorderedElementsAre(
+                  "out", "overwrite", "resume", "k", "eval_every", "checkpoint_seconds",
+                  "deterministic", "outlier_score", "outlier_keep", "report", "look_at_data",
+                  "prior", "bank_home", "bank_dir", "bank_max", "cache_gb", "estimate_k", "rule",
+                  "k_max", "cluster_steps", "min_steps", "seeds"));
 }
 
 }  // namespace

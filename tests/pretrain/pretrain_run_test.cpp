@@ -243,7 +243,7 @@ TEST_F(Pretrain, SaysWhatIsWrongWithItsImages) {
   const PretrainOptions options = tiny("b.safetensors", 1);
   expect_error(options, 4, "1 class", at("one"));
   expect_error(options, 4, "none", at("none"));
-  expect_error(options, 4, "no readable images", at("broken"));
+  expect_error(options, 4, "none of the", at("broken"));
   expect_error(options, 4, "absent", at("absent"));
 }
 

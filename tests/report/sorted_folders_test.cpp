@@ -5,9 +5,9 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
-#include "protogcd/data/cifar.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/report/sorted_folders.h"
+#include "tests/data/layouts.h"
 #include "tests/support/error_message.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
@@ -107,11 +107,8 @@ TEST(SortedFolders, LinksTakeNoRoom) {
 
 TEST(SortedFolders, RecordsBecomeFiles) {
   Collection photos;
-  std::string batch;
-  for (int i = 0; i < 10000; ++i)
-    batch += std::string(1, '\3') + std::string(3072, static_cast<char>(i));
-  write_file_atomically(photos.folder / "data_batch_1.bin", batch);
-  photos.row("data_batch_1.bin#7", "cat");
+  testing::make_cifar10_binary(photos.folder.path());
+  photos.row("cifar-10-batches-bin/data_batch_1.bin#7", "cat");
   photos.sort();
   EXPECT_THAT(photos.found(),
               ElementsAre("cat/data_batch_1.bin-7.png", "contact-sheets/cat.jpg", "sorted.csv"));

@@ -39,7 +39,7 @@ await check('the number of classes is drawn and told in words', async () => {
   await page.waitForSelector('.estimate canvas');
   assert.equal(await page.locator('.estimate .chart').getAttribute('aria-label'), 'Score of 3 to 5 classes: 0.200 for 3, 0.520 for 5, and 0.500 for the estimate, 4');
   assert.match(await page.locator('.estimate figcaption').textContent(), /estimate, 4; the band is its interval, 3 to 5\. It is read from these values smoothed/);
-  assert.match(await page.locator('.figures').textContent(), /and 9 s to count classes/);
+  assert.match(await page.locator('.figures').textContent(), /9 s of it to count classes/);
 });
 await check('search finds classes', async () => {
   await page.fill('input[type=search]', 'owl');
