@@ -1,7 +1,8 @@
 # What the walks share. A walk is what one kind of user does with the program, from the command line alone; it ends at the first
 # step that is not as it should be.
 set -euo pipefail
-protogcd=${PROTOGCD:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/build/release/bin/protogcd}
+source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+protogcd=${PROTOGCD:-$source_folder/build/release/bin/protogcd}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
