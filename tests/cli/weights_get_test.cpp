@@ -185,6 +185,7 @@ TEST_F(WeightsGet, APartialFileThatIsWholeIsPutInPlace) {
   write_file_atomically(partial(), content(kBytes));
   const auto result = get();
   ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(requests(), std::string(kPath) + " bytes=" + std::to_string(kBytes) + "-\n");
   EXPECT_EQ(sha256_file(target()), sha256_hex(content(kBytes)));
 }
 
