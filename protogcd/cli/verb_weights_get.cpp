@@ -113,14 +113,6 @@ std::string today() {
                      static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
 }
 
-const VitPreset& preset_named(const std::string& name) {
-  if (const VitPreset* preset = find_vit_preset(name)) return *preset;
-  std::vector<std::string> names;
-  for (const VitPreset& preset : vit_presets()) names.emplace_back(preset.name);
-  throw UsageError(fmt::format("there are no weights '{}'{}", name, did_you_mean(name, names)),
-                   "see: protogcd weights list");
-}
-
 void check_weight_size(const VitPreset& preset, const fs::path& file, const std::string& hint) {
   const std::uint64_t bytes = fs::file_size(file);
   if (is_size_of(preset, bytes)) return;
@@ -232,7 +224,7 @@ Gotten fetch(const VitPreset& preset, const GetOptions& options, WeightRecords& 
 }
 
 void get_weights(const GetOptions& options, Session& session) {
-  const VitPreset& preset = preset_named(options.name);
+  const VitPreset& preset = *find_vit_preset(options.name);
   WeightRecords records(options.weights_dir);
   const InterruptGuard interrupt;
   Context context = session.context;
@@ -263,8 +255,12 @@ Verb weights_get_verb() {
           .example = "protogcd weights get dino-vits16",
           .declare = [](OptionTable& table) -> Action {
             auto options = std::make_shared<GetOptions>();
-            table.add("name", &options->name, "a preset; protogcd weights list shows them")
+            std::vector<std::string> names;
+            for (const VitPreset& preset : vit_presets()) names.emplace_back(preset.name);
+            table.add("name", &options->name, "a preset; protogcd weights list tells them apart")
                 .positional()
+                .one_of(names)
+                .value_name("NAME")
                 .required();
             table.add("weights_dir", &options->weights_dir, "the folder to put it into")
                 .value_name("DIR");

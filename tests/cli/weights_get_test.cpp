@@ -285,8 +285,8 @@ TEST_F(WeightsGet, TwoAtOnceDoNotWriteTheSameFile) {
 TEST_F(WeightsGet, AnUnknownNameGetsTheNearest) {
   const auto result = run_protogcd({"weights", "get", "dino-vits61", "--url", url_});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors,
-              AllOf(HasSubstr("did you mean 'dino-vits16'"), HasSubstr("protogcd weights list")));
+  EXPECT_THAT(result.errors, HasSubstr("NAME: 'dino-vits61' is not allowed"));
+  EXPECT_THAT(result.errors, HasSubstr("did you mean 'dino-vits16'"));
 }
 
 nlohmann::json listed(const std::vector<std::string>& options) {
