@@ -30,10 +30,11 @@ fs::path preset_file(const VitPreset& preset, const fs::path& folder) {
   if (const auto file = find_weights(preset, folder)) return *file;
   throw ModelFileError(
       fmt::format("backbone '{}': no file '{}'", preset.name, (folder / preset.file_name).string()),
-      fmt::format("get it once: protogcd weights get {} --weights-dir {} ({}); if it lies "
-                  "elsewhere, name that folder with {}",
-                  preset.name, shell_word(folder.string()), megabytes(tensor_bytes(preset)),
-                  option_name("weights_dir")));
+      fmt::format(
+          "get it once: protogcd weights get {} {} {} ({}); if it lies elsewhere, name that "
+          "folder",
+          preset.name, option_name("weights_dir"), shell_word(folder.string()),
+          megabytes(tensor_bytes(preset))));
 }
 
 }  // namespace

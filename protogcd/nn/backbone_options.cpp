@@ -35,17 +35,16 @@ std::string get_photograph_backbone(const std::filesystem::path& folder) {
   const bool gpu = !cuda_device_names().empty();
   const VitPreset& preset = recommended_preset(gpu);
   const bool usual = folder == BackboneOptions{}.weights_dir;
-  const std::string word = shell_word(folder.string());
+  const std::string where =
+      usual ? "" : fmt::format(" {} {}", option_name("weights_dir"), shell_word(folder.string()));
   return fmt::format(
       "get one that knows photographs, once: protogcd weights get {}{} ({}; {}), then add {} {}{}\n"
       "  Others, and how fast they are here: protogcd weights list\n"
       "  Without one, {} {} gives a first page from tiny copies of the images; expect groups of "
       "like shapes and colours, not of kinds",
-      preset.name, usual ? "" : " --weights-dir " + word, megabytes(tensor_bytes(preset)),
+      preset.name, where, megabytes(tensor_bytes(preset)),
       gpu ? "this machine has a GPU" : "a small one, as this machine has no GPU",
-      option_name("backbone"), preset.name,
-      usual ? "" : fmt::format(" {} {}", option_name("weights_dir"), word), option_name("backbone"),
-      kBuiltinBackbone);
+      option_name("backbone"), preset.name, where, option_name("backbone"), kBuiltinBackbone);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(Backbone, AMissingPresetFileSaysHowToGetIt) {
   EXPECT_THAT(
       load_error({.backbone = "dino-vitb16", .weights_dir = folder.path(), .heads = {}}),
       AllOf(HasSubstr("dino_vitbase16_pretrain.pth"),
-            HasSubstr("protogcd weights get dino-vitb16 --weights-dir " + folder.path().string())));
+            HasSubstr("protogcd weights get dino-vitb16 weights_dir " + folder.path().string())));
 }
 
 TEST(Backbone, AnUnknownNameIsNeitherFileNorPreset) {
