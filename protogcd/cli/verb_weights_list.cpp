@@ -1,6 +1,5 @@
 // `protogcd weights list`: which backbones there are to get, what for, and how fast they are here.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <fmt/core.h>
 
 #include <algorithm>
