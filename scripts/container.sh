@@ -33,7 +33,7 @@ case ${1:-} in
     ;;
   install)
     install_torch
-    packages libgomp1 "$(realpath "$2")"
+    packages curl libgomp1 "$(realpath "$2")"
     # One name for it, whatever Python's version.
     ln -sfn "$(torch_folder)" $python/torch
     ;;

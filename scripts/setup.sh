@@ -20,7 +20,8 @@ optional=(ccache mold libwebp-dev libtiff-dev libheif-dev libbenchmark-dev)
 # The report page is bundled by npm. A Node.js of one's own is as good as the packaged one.
 command -v npm >/dev/null || optional+=(nodejs npm)
 case $purpose in
-  build | test) ;;
+  build) ;;
+  test) required+=(curl) ;;
   lint) required+=(clang-format-16) ;;
   tidy) required+=(clang-tidy-16) ;;
   fuzz) required+=(clang-16 libclang-rt-16-dev lld-16) ;;

@@ -30,6 +30,8 @@ std::vector<Verb> all_verbs() {
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),
       cluster_verb(),
+      weights_list_verb(),
+      weights_get_verb(),
       weights_inspect_verb(),
       weights_convert_verb(),
       bench_backbone_verb(),

@@ -42,6 +42,8 @@ Verb pretrain_verb();
 Verb sweep_verb();
 Verb train_verb();
 Verb weights_convert_verb();
+Verb weights_get_verb();
 Verb weights_inspect_verb();
+Verb weights_list_verb();
 
 }  // namespace protogcd::cli

@@ -9,16 +9,12 @@
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
+#include "protogcd/nn/published_weights.h"
 
 namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string_view release_page(std::string_view preset) {
-  return preset.starts_with("dinov2") ? "the DINOv2 release (github.com/facebookresearch/dinov2)"
-                                      : "the DINO release (github.com/facebookresearch/dino)";
-}
 
 StateDict builtin_state() {
   const auto file = std::make_shared<const SafetensorsFile>(builtin_backbone_bytes(),
@@ -30,18 +26,15 @@ StateDict builtin_state() {
                   std::string(kBuiltinBackbone));
 }
 
-/// The preset's file under its public name, or the same converted to safetensors.
 fs::path preset_file(const VitPreset& preset, const fs::path& folder) {
-  const fs::path published = folder / preset.file_name;
-  const fs::path converted = fs::path(published).replace_extension(".safetensors");
-  for (const auto& candidate : {converted, published}) {
-    if (fs::exists(candidate)) return candidate;
-  }
+  if (const auto file = find_weights(preset, folder)) return *file;
   throw ModelFileError(
-      fmt::format("backbone '{}': no file '{}'", preset.name, published.string()),
-      fmt::format("get {} from {} and put it into '{}', or name that folder with {}",
-                  preset.file_name, release_page(preset.name), folder.string(),
-                  option_name("weights_dir")));
+      fmt::format("backbone '{}': no file '{}'", preset.name, (folder / preset.file_name).string()),
+      fmt::format(
+          "get it once: protogcd weights get {} {} {} ({}); if it lies elsewhere, name that "
+          "folder",
+          preset.name, option_name("weights_dir"), shell_word(folder.string()),
+          megabytes(tensor_bytes(preset))));
 }
 
 }  // namespace

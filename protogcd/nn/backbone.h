@@ -29,7 +29,7 @@ struct Backbone {
 };
 
 /// Throws UsageError for a name that is neither file nor preset, and ModelFileError where a
-/// preset's file is missing (the hint says which file to get and where to put it) or does not fit.
+/// preset's file is missing (the hint says how to get it) or does not fit.
 /// Nothing is downloaded.
 Backbone load_backbone(const BackboneChoice& choice);
 

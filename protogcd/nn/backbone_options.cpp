@@ -5,6 +5,8 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_sizes.h"
+#include "protogcd/nn/device.h"
+#include "protogcd/nn/published_weights.h"
 
 namespace protogcd {
 namespace {
@@ -26,6 +28,23 @@ std::array<double, 3> parse_channels(const char* key, const std::string& text, b
                     option_name(key), text, positive ? " positive" : ""));
   }
   return values;
+}
+
+/// The way out for somebody who has photographs and no backbone.
+std::string get_photograph_backbone(const std::filesystem::path& folder) {
+  const bool gpu = !cuda_device_names().empty();
+  const VitPreset& preset = recommended_preset(gpu);
+  const bool usual = folder == BackboneOptions{}.weights_dir;
+  const std::string where =
+      usual ? "" : fmt::format(" {} {}", option_name("weights_dir"), shell_word(folder.string()));
+  return fmt::format(
+      "get one that knows photographs, once: protogcd weights get {}{} ({}; {}), then add {} {}{}\n"
+      "  Others, and how fast they are here: protogcd weights list\n"
+      "  Without one, {} {} gives a first page from tiny copies of the images; expect groups of "
+      "like shapes and colours, not of kinds",
+      preset.name, where, megabytes(tensor_bytes(preset)),
+      gpu ? "this machine has a GPU" : "a small one, as this machine has no GPU",
+      option_name("backbone"), preset.name, where, option_name("backbone"), kBuiltinBackbone);
 }
 
 }  // namespace
@@ -64,7 +83,7 @@ void warn_of_builtin(const SourceTable& images, const Logger& log) {
   log.warning(fmt::format(
       "{}: the built-in backbone knows drawn shapes of up to {} pixels, not photographs; expect "
       "groups of like shapes and colours, not of kinds, and do not trust the number of classes "
-      "(docs/backbones.md has backbones that know photographs)",
+      "(backbones that know photographs: protogcd weights list)",
       why, kBuiltinShortSide));
 }
 
@@ -78,14 +97,7 @@ std::string choose_backbone(const BackboneOptions& options, const SourceTable& i
                     "shapes of up to {} pixels, not photographs",
                     images.path(larger->source), larger->size.width, larger->size.height,
                     option_name("backbone"), kBuiltinShortSide),
-        fmt::format(
-            "get dino_vitbase16_pretrain.pth once (343 MB), from the DINO release "
-            "(github.com/facebookresearch/dino, \"ViT-B/16, backbone only\"), put it into a "
-            "folder DIR, and add {} dino-vitb16 {} DIR.\n  Without it, {} {} gives a first "
-            "page from tiny copies of the images; expect groups of like shapes and colours, "
-            "not of kinds. docs/backbones.md has other backbones",
-            option_name("backbone"), option_name("weights_dir"), option_name("backbone"),
-            kBuiltinBackbone));
+        get_photograph_backbone(options.weights_dir));
   }
   log.info(
       fmt::format("small images and no {}: the built-in one is used", option_name("backbone")));

@@ -23,7 +23,7 @@ struct BackboneOptions {
 void declare_backbone_options(OptionTable& table, BackboneOptions& options);
 
 /// What --backbone says; if nothing, the built-in one where all images are small enough for it,
-/// else a UsageError that says which file to get.
+/// else a UsageError that says which to get.
 std::string choose_backbone(const BackboneOptions& options, const SourceTable& images,
                             const Logger& log);
 

@@ -57,6 +57,7 @@ struct VitPreset {
   std::string_view file_name;  ///< as the release publishes it
   VitConfig config;
   Preprocessing preprocessing;
+  std::string_view purpose = {};  ///< in a few words; empty: too slow or too large for most
 };
 
 std::span<const VitPreset> vit_presets();

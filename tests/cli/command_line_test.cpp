@@ -23,8 +23,10 @@ using testing::TemporaryFolder;
 TEST(CommandLine, WithoutArgumentsLeadsToAFirstResultAndFails) {
   const auto result = run_protogcd({});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.output,
-              AllOf(HasSubstr("protogcd discover --labelled"), HasSubstr("protogcd --help")));
+  EXPECT_THAT(
+      result.output,
+      AllOf(HasSubstr("protogcd weights get dino-vits16"), HasSubstr("protogcd weights list"),
+            HasSubstr("protogcd discover --labelled"), HasSubstr("protogcd --help")));
 }
 
 TEST(CommandLine, HelpAndVersionSucceed) {

@@ -79,7 +79,8 @@ TEST(BuiltinBackbone, LargerImagesNeedAnotherAndTheMessageSaysWhich) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors,
               AllOf(HasSubstr("unlabelled/1.png has 97 x 120 pixels"),
-                    HasSubstr("dino_vitbase16_pretrain.pth"), HasSubstr("--weights-dir")));
+                    HasSubstr("protogcd weights get dino-vit"), HasSubstr("--backbone dino-vit"),
+                    HasSubstr("protogcd weights list")));
   EXPECT_FALSE(std::filesystem::exists(folder / "run")) << "nothing is begun";
 }
 
