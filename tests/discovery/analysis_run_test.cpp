@@ -270,6 +270,47 @@ TEST_F(AnalysisRun, PredictionsAreValuesAndLeaveTheProcessAsItWas) {
   EXPECT_EQ(c10::GetCPUAllocator(), allocator);
 }
 
+TEST_F(AnalysisRun, PredictTellsTheProbabilitiesOfAllClassesOrTheLikeliest) {
+  const auto table_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--images", work->folder / "demo/outliers"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto result = call("predict", words);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return result.output.starts_with("path,") ? CsvTable::parse(result.output, "printed")
+                                              : CsvTable::read(words.back());
+  };
+  const CsvTable plain = table_of({"--out", work->folder / "plain.csv"});
+  EXPECT_EQ(plain.header().size(), 7u);
+  const CsvTable all = table_of({"--probabilities", "all", "--out", work->folder / "all.csv"});
+  const CsvTable top = table_of({"--probabilities", "2"});
+  ASSERT_EQ(all.header().size(), 7u + 16u);
+  ASSERT_EQ(all.rows().size(), top.rows().size());
+  for (std::size_t row = 0; row < all.rows().size(); ++row) {
+    const auto& fields = all.rows()[row].fields;
+    const std::string& name = fields[all.column("class")];
+    const std::string& confidence = fields[all.column("confidence")];
+    EXPECT_EQ(fields[all.column("p_" + name)], confidence);
+    double sum = 0;
+    std::vector<double> sorted;
+    for (std::size_t i = 7; i < fields.size(); ++i) sorted.push_back(std::stod(fields[i]));
+    std::ranges::sort(sorted, std::greater());
+    for (const double probability : sorted) sum += probability;
+    EXPECT_NEAR(sum, 1, 16 * 0.5e-6);  // six digits each
+    const auto& likely = top.rows()[row].fields;
+    EXPECT_EQ(likely[top.column("class_1")], name);
+    EXPECT_EQ(likely[top.column("p_1")], confidence);
+    EXPECT_EQ(std::stod(likely[top.column("p_2")]), sorted[1]);
+    EXPECT_EQ(likely[top.column("p_2")], fields[all.column("p_" + likely[top.column("class_2")])]);
+  }
+  const auto json = json_of(call(
+      "predict", {"--images", work->folder / "demo/outliers", "--probabilities", "1", "--json"}));
+  const auto& first = json.at("predictions").at(0);
+  EXPECT_EQ(first.at("class_1"), first.at("class"));
+  const auto wrong = call("predict", {"--images", "x", "--probabilities", "0"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, AllOf(HasSubstr("--probabilities"), HasSubstr("all or a number")));
+}
+
 TEST_F(AnalysisRun, AttentionShowsEveryHeadBeforeAndAfter) {
   ASSERT_EQ(call("attention", {"--images", work->folder / "demo/outliers", "--limit", "3", "--out",
                                work->folder / "attention.png"})
