@@ -95,6 +95,13 @@ TEST_F(AnalysisRun, EvaluateTellsClusterMetricsConfidenceAndConfusion) {
   }
   EXPECT_EQ(total, 66);
   EXPECT_NEAR(100 * right / total, json.at("all").get<double>(), 1e-9);
+  const CsvTable classes = CsvTable::read(work->folder / "ev/classes-unlabelled.csv");
+  ASSERT_EQ(classes.rows().size(), 16u);
+  double correct = 0;
+  for (const CsvRow& row : classes.rows())
+    correct += std::stod(row.fields[classes.column("correct")]);
+  EXPECT_EQ(correct, right);
+  EXPECT_EQ(json.at("unlabelled").at("classes").size(), 16u);
   EXPECT_EQ(evaluate({"--out", work->folder / "ev"}).exit_code, 2) << "overwrote tables";
   create_folders(work->folder / "mine");
   write_file_atomically(work->folder / "mine/corruptions.csv", "mine");
@@ -103,6 +110,7 @@ TEST_F(AnalysisRun, EvaluateTellsClusterMetricsConfidenceAndConfusion) {
 
   const auto plain = json_of(evaluate({"--json"}));
   EXPECT_EQ(plain.at("all"), json.at("all"));
+  EXPECT_THAT(evaluate({}).output, AllOf(HasSubstr("precision\n"), HasSubstr("(columns)\n")));
   EXPECT_FALSE(plain.at("unlabelled").contains("clusters"));
 }
 
@@ -385,17 +393,52 @@ TEST_F(AnalysisRun, ARunWithoutReportLeavesNoAttention) {
   EXPECT_TRUE(std::filesystem::exists(work->folder / "bare/embeddings.safetensors"));
 }
 
-TEST(ConfusionTable, PutsMatchingClustersOnTheDiagonal) {
+TEST(ClassTables, PutMatchingClustersOnTheDiagonal) {
   Predictions predictions;
   predictions.labels = {1, 1, 0, 0, 0, 2};
   const std::vector<std::int32_t> truths = {0, 0, 1, 1, 0, 1};
   const std::vector<std::string> classes = {"owl", "a,b"}, clusters = {"x", "y", "z"};
-  EXPECT_EQ(confusion_csv(predictions, truths, classes, clusters),
-            "class,y,x,z\nowl,2,1,0\n\"a,b\",0,2,1\n");
+  const ClassTables tables(predictions, truths, classes, clusters);
+  EXPECT_EQ(tables.confusion_csv(), "class,y,x,z\nowl,2,1,0\n\"a,b\",0,2,1\n");
+  EXPECT_EQ(tables.classes_csv(),
+            "class,cluster,images,correct,recall,precision\n"
+            "owl,y,3,2,66.7,100.0\n\"a,b\",x,3,2,66.7,66.7\n");
+  EXPECT_EQ(tables.to_json()[1], (nlohmann::json{{"class", "a,b"},
+                                                 {"cluster", "x"},
+                                                 {"images", 3},
+                                                 {"correct", 2},
+                                                 {"recall", 100 * (2.0 / 3)},
+                                                 {"precision", 100 * (2.0 / 3)},
+                                                 {"taken_for", {{"x", 2}, {"z", 1}}}}));
+  EXPECT_EQ(tables.in_words(),
+            "      class  cluster  images  recall  precision\n"
+            "   1  owl    y             3    66.7      100.0\n"
+            "   2  a,b    x             3    66.7       66.7\n"
+            "  images of these classes (rows) by the cluster they are in (columns)\n"
+            "      1  2  3\n"
+            "   1  2  1  0\n"
+            "   2  0  2  1\n"
+            "   3  z: stands for none of them\n");
   // Nobody is taken for a cluster of the first class: a free one holds its place.
   predictions.labels = {1, 1, 1, 1};
-  EXPECT_EQ(confusion_csv(predictions, std::vector<std::int32_t>{0, 1, 1, 1}, classes, clusters),
-            "class,x,y,z\nowl,0,1,0\n\"a,b\",0,3,0\n");
+  const ClassTables without(predictions, std::vector<std::int32_t>{0, 1, 1, 1}, classes, clusters);
+  EXPECT_EQ(without.confusion_csv(), "class,x,y,z\nowl,0,1,0\n\"a,b\",0,3,0\n");
+  EXPECT_THAT(without.classes_csv(), HasSubstr("\nowl,,1,0,0.0,\n"));
+  EXPECT_EQ(without.to_json()[0]["cluster"], nullptr);
+  EXPECT_THAT(without.in_words(), HasSubstr("   1  owl    -             1     0.0          -\n"));
+}
+
+TEST(ClassTables, AreNotPrintedOfManyClasses) {
+  for (const std::int32_t many : {20, 21}) {
+    Predictions predictions;
+    std::vector<std::string> names;
+    for (std::int32_t i = 0; i < many; ++i) {
+      predictions.labels.push_back(i);
+      names.push_back(std::to_string(i));
+    }
+    const ClassTables tables(predictions, predictions.labels, names, names);
+    EXPECT_EQ(tables.in_words().empty(), many > 20);
+  }
 }
 
 }  // namespace
