@@ -25,6 +25,7 @@ std::vector<Verb> all_verbs() {
       datasets_make_shapes_verb(),
       report_verb(),
       labels_verb(),
+      compare_verb(),
       corrupt_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),

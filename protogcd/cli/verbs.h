@@ -34,6 +34,7 @@ Verb methods_verb();
 Verb ood_verb();
 Verb report_verb();
 Verb labels_verb();
+Verb compare_verb();
 Verb predict_verb();
 Verb retrieve_verb();
 Verb attention_verb();
