@@ -138,8 +138,12 @@ ClusterMapping match_clusters(const Confusion& confusion) {
   return mapping;
 }
 
-double ClassAccuracy::value() const {
+double ClassAccuracy::recall() const {
   return ratio(static_cast<double>(correct), static_cast<double>(samples));
+}
+
+double ClassAccuracy::precision() const {
+  return ratio(static_cast<double>(correct), static_cast<double>(predicted));
 }
 
 std::vector<ClassAccuracy> class_accuracies(const Confusion& confusion,
@@ -147,12 +151,14 @@ std::vector<ClassAccuracy> class_accuracies(const Confusion& confusion,
   if (mapping.cluster_of_class.size() != confusion.classes()) {
     throw InternalError("class_accuracies: the mapping is of other classes");
   }
-  const auto sizes = confusion.class_sizes();
+  const auto sizes = confusion.class_sizes(), cluster_sizes = confusion.cluster_sizes();
   std::vector<ClassAccuracy> accuracies(confusion.classes());
   for (std::size_t c = 0; c < accuracies.size(); ++c) {
-    const std::int32_t cluster = mapping.cluster_of_class[c];
-    accuracies[c] = {sizes[c],
-                     cluster < 0 ? 0 : confusion.count(static_cast<std::size_t>(cluster), c)};
+    accuracies[c].samples = sizes[c];
+    if (mapping.cluster_of_class[c] < 0) continue;
+    const auto cluster = static_cast<std::size_t>(mapping.cluster_of_class[c]);
+    accuracies[c].correct = confusion.count(cluster, c);
+    accuracies[c].predicted = cluster_sizes[cluster];
   }
   return accuracies;
 }
@@ -198,7 +204,7 @@ Accuracy balanced_accuracy(const Confusion& confusion, const ClusterMapping& map
   GroupMeans groups(old_classes);
   const auto accuracies = class_accuracies(confusion, mapping);
   for (std::size_t c = 0; c < accuracies.size(); ++c) {
-    if (accuracies[c].samples > 0) groups.add(c, accuracies[c].value(), 1);
+    if (accuracies[c].samples > 0) groups.add(c, accuracies[c].recall(), 1);
   }
   return groups.means();
 }

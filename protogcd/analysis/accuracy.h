@@ -84,7 +84,9 @@ Accuracy separate_accuracy(const Confusion& confusion, std::int32_t old_classes)
 
 struct ClassAccuracy {
   std::int64_t samples = 0, correct = 0;
-  double value() const;  ///< NaN: no samples
+  std::int64_t predicted = 0;  ///< samples in the cluster that stands for the class
+  double recall() const;       ///< the class's accuracy; NaN: no samples
+  double precision() const;    ///< NaN: no cluster stands for the class
 };
 
 /// Of every class, under the mapping.

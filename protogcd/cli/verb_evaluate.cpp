@@ -139,8 +139,11 @@ std::optional<Evaluation> ModelEvaluation::evaluate_on(SampleSet kind) {
         metrics.all.compactness, metrics.old_classes.compactness, metrics.new_classes.compactness,
         metrics.all.separation);
   }
-  write(fmt::format("confusion-{}.csv", name),
-        confusion_csv(predictions, truths, classes_, model_.info().classes));
+  const ClassTables tables(predictions, truths, classes_, model_.info().classes);
+  json["classes"] = tables.to_json();
+  words_ += tables.in_words();
+  write(fmt::format("confusion-{}.csv", name), tables.confusion_csv());
+  write(fmt::format("classes-{}.csv", name), tables.classes_csv());
   return result;
 }
 
@@ -207,8 +210,9 @@ void check_options(const EvaluateVerbOptions& options) {
   }
   if (!options.out.empty()) {
     create_folders(options.out);
-    for (const char* name : {"evaluation.json", "confusion-unlabelled.csv", "confusion-test.csv",
-                             "corruptions.csv", "corruptions.md"}) {
+    for (const char* name :
+         {"evaluation.json", "confusion-unlabelled.csv", "confusion-test.csv",
+          "classes-unlabelled.csv", "classes-test.csv", "corruptions.csv", "corruptions.md"}) {
       const auto file = options.out / name;
       check_output_file(file, options.overwrite, "out");
       std::filesystem::remove(file);  // of an earlier evaluation: not to stand beside new numbers
@@ -268,7 +272,8 @@ Verb evaluate_verb() {
                 .value_name("DIR");
             table
                 .add("out", &options->out,
-                     "a folder for evaluation.json, confusion-SET.csv and corruptions.csv, .md")
+                     "a folder for evaluation.json, classes-SET.csv, confusion-SET.csv and "
+                     "corruptions.csv, .md")
                 .value_name("DIR");
             table.add("overwrite", &options->overwrite, "replace the tables that are there")
                 .flag_only();

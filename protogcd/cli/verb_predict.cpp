@@ -21,26 +21,32 @@ struct PredictVerbOptions {
 };
 
 /// Without an output, the table is the answer.
-void print_predictions(const TrainedModel& model, const SourceTable& sources, Session& session) {
+void print_predictions(const TrainedModel& model, const SourceTable& sources,
+                       const std::string& probabilities, Session& session) {
+  const ProbabilityColumns more_columns(probabilities, model.info().classes);
   SkippedFiles skipped(session.bad_image_policy(), sources.size());
   nlohmann::json rows = nlohmann::json::array();
-  if (!session.json()) fmt::print("path,class,is_new,confidence,is_outlier\n");
+  if (!session.json())
+    fmt::print("path,class,is_new,confidence,is_outlier{}\n", more_columns.header());
   predict_images(model, sources, skipped, session.context, [&](const PredictedBatch& batch) {
     for (std::size_t i = 0; i < batch.sources.size(); ++i) {
       const PredictedImage image =
           batch.predictions.row(sources.path(batch.sources[i]), i, model.info());
       if (session.json()) {
-        rows.push_back({{"path", image.path},
-                        {"class", image.class_name},
-                        {"is_new", image.is_new},
-                        {"confidence", image.confidence}});
-        if (image.is_outlier) rows.back()["is_outlier"] = *image.is_outlier;
+        nlohmann::ordered_json row = {{"path", image.path},
+                                      {"class", image.class_name},
+                                      {"is_new", image.is_new},
+                                      {"confidence", image.confidence}};
+        if (image.is_outlier) row["is_outlier"] = *image.is_outlier;
+        more_columns.add_to(row, batch.predictions.posterior_of(i));
+        rows.push_back(nlohmann::json(row));
       } else {
-        fmt::print("{},{},{},{:.6f},{}\n", csv_field(image.path), csv_field(image.class_name),
+        fmt::print("{},{},{},{:.6f},{}{}\n", csv_field(image.path), csv_field(image.class_name),
                    image.is_new ? 1 : 0, image.confidence,
                    !image.is_outlier   ? ""
                    : *image.is_outlier ? "1"
-                                       : "0");
+                                       : "0",
+                   more_columns.fields(batch.predictions.posterior_of(i)));
       }
     }
   });
@@ -57,7 +63,9 @@ void predict(const PredictVerbOptions& options, Session& session) {
   const ComputeThreads compute_threads(session.context.threads);
   const ImageSet set = open_image_set(options.images, session.context.log);
   const TrainedModel model = load_model(options.model, options.backbone, session.context);
-  if (options.predict.out.empty()) return print_predictions(model, set.sources, session);
+  if (options.predict.out.empty()) {
+    return print_predictions(model, set.sources, options.predict.probabilities, session);
+  }
   const PredictSummary summary = write_predictions(model, set.sources, options.predict,
                                                    session.bad_image_policy(), session.context);
   const ModelInfo& info = model.info();
@@ -112,6 +120,11 @@ Verb predict_verb() {
                 .add("out", &options->predict.out,
                      "a table, or objects if it ends in .json; printed if not given")
                 .value_name("FILE.csv");
+            table
+                .add("probabilities", &options->predict.probabilities,
+                     "also the probabilities of all classes, or of the N likeliest")
+                .value_name("all|N")
+                .matching(ProbabilityColumns::is_wanted, "all or a number of classes, from 1");
             table.add("overwrite", &options->predict.overwrite, "replace the output if it exists")
                 .flag_only();
             return [options](Session& session) { predict(*options, session); };

@@ -26,6 +26,7 @@ std::vector<Verb> all_verbs() {
       report_verb(),
       labels_verb(),
       sort_verb(),
+      compare_verb(),
       corrupt_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),

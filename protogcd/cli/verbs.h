@@ -35,6 +35,7 @@ Verb ood_verb();
 Verb report_verb();
 Verb labels_verb();
 Verb sort_verb();
+Verb compare_verb();
 Verb predict_verb();
 Verb retrieve_verb();
 Verb attention_verb();

@@ -10,12 +10,28 @@
 namespace protogcd {
 namespace {
 
+/// What stands between the fields of the first line, quoted text aside: a semicolon (spreadsheets
+/// where the comma is the decimal mark) or a tab where there is no comma.
+char delimiter_of(std::string_view text) {
+  bool quoted = false, semicolon = false, tab = false;
+  for (const char letter : text.substr(std::min(text.find_first_not_of("\r\n"), text.size()))) {
+    if (letter == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (letter == ',') return ',';
+    if (letter == '\n') break;
+    semicolon |= letter == ';';
+    tab |= letter == '\t';
+  }
+  return semicolon ? ';' : tab ? '\t' : ',';
+}
+
 /// Splits text into rows, one at a time.
 class CsvScanner {
  public:
   CsvScanner(std::string_view text, const std::string& name) : text_(text), name_(name) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+    delimiter_ = delimiter_of(text_);
   }
 
   /// The next row that is not an empty line; false at the end.
@@ -26,7 +42,7 @@ class CsvScanner {
     row.fields.clear();
     do {
       row.fields.push_back(text_.starts_with('"') ? quoted_field() : plain_field());
-    } while (take(','));
+    } while (take(delimiter_));
     if (!take_line_end() && !text_.empty()) {
       throw DataError(fmt::format("{}:{}: text after a closing quote", name_, line_));
     }
@@ -53,7 +69,8 @@ class CsvScanner {
   }
 
   std::string plain_field() {
-    std::size_t end = std::min(text_.find_first_of(",\n"), text_.size());
+    const char ends[] = {delimiter_, '\n'};
+    std::size_t end = std::min(text_.find_first_of({ends, 2}), text_.size());
     if (end < text_.size() && text_[end] == '\n' && end > 0 && text_[end - 1] == '\r') --end;
     std::string field(text_.substr(0, end));
     text_.remove_prefix(end);
@@ -80,6 +97,7 @@ class CsvScanner {
   std::string_view text_;
   const std::string& name_;
   std::size_t line_ = 1;
+  char delimiter_ = ',';
 };
 
 }  // namespace

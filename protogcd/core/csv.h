@@ -1,5 +1,5 @@
 // Comma-separated files (RFC 4180): quoted fields, CRLF, a byte-order mark; errors name file and
-// line.
+// line. Read with semicolons or tabs too, as the header line has them; written with commas.
 #pragma once
 
 #include <filesystem>

@@ -56,7 +56,9 @@ void declare_data_options(OptionTable& table, DataOptions& options) {
   table.add("unlabelled", &options.unlabelled, "images without labels, any nesting")
       .value_name("DIR")
       .usual();
-  table.add("manifest", &options.manifest, "images listed as path,label[,split][,truth]")
+  table
+      .add("manifest", &options.manifest,
+           "images listed as path,label[,split][,truth][,x,y,width,height]")
       .value_name("FILE.csv")
       .usual();
   table.add("dataset", &options.dataset, "a known dataset, see: protogcd datasets list")

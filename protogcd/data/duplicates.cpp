@@ -57,7 +57,8 @@ class Finder {
   DuplicateReport find() {
     std::vector<Sized> files;
     for (std::size_t i = 0; i < dataset_.samples.size(); ++i) {
-      if (dataset_.sources.is_record(dataset_.samples[i].source)) continue;
+      const std::uint32_t source = dataset_.samples[i].source;
+      if (dataset_.sources.is_record(source) || dataset_.sources.box(source)) continue;
       struct stat status {};
       if (::stat(path(i).c_str(), &status) != 0) {
         report_.unreadable.push_back(fmt::format("{}: {}", path(i), std::strerror(errno)));

@@ -20,7 +20,7 @@ struct DuplicateReport {
   std::size_t extra_files() const;  ///< files that could go without losing an image
 };
 
-/// Records of container files are not looked at.
+/// Records of container files and boxes of images are not looked at.
 DuplicateReport find_duplicates(const Dataset& dataset);
 
 }  // namespace protogcd

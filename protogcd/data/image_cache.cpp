@@ -1,5 +1,7 @@
 #include "protogcd/data/image_cache.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "protogcd/core/error.h"
@@ -8,27 +10,37 @@
 namespace protogcd {
 
 MaybeBad ResizedReader::read(std::uint32_t source, int short_side, Image& output) {
-  if (sources_.is_record(source)) return read_record(source, short_side, std::nullopt, output);
+  if (!is_whole_file(source)) return read_stored(source, short_side, std::nullopt, output);
   return reader_.read_resized(sources_.path(source), short_side, output);
 }
 
 MaybeBad ResizedReader::read_center(std::uint32_t source, const ViewSize& view, Image& output) {
-  if (sources_.is_record(source)) return read_record(source, view.short_side, view.crop, output);
+  if (!is_whole_file(source)) return read_stored(source, view.short_side, view.crop, output);
   return reader_.read_center_view(sources_.path(source), view, output);
 }
 
-ImageOrBad ResizedReader::read_whole(std::uint32_t source) const {
+ImageOrBad ResizedReader::read_whole(std::uint32_t source) {
   if (sources_.is_record(source)) return sources_.load_record(source);
+  if (const auto box = sources_.box(source)) {
+    Image part;
+    if (auto bad = reader_.read_part(sources_.file(source), *box, part)) return std::move(*bad);
+    return part;
+  }
   DecodeOptions exact = decode_;
   exact.fast_short_side = 0;
   return read_image(sources_.path(source), exact);
 }
 
-MaybeBad ResizedReader::read_record(std::uint32_t source, int short_side, std::optional<int> crop,
+MaybeBad ResizedReader::read_stored(std::uint32_t source, int short_side, std::optional<int> crop,
                                     Image& output) {
-  const Image image = sources_.load_record(source);
+  ImageOrBad whole = read_whole(source);
+  if (auto* bad = std::get_if<BadImage>(&whole)) return std::move(*bad);
+  const Image& image = std::get<Image>(whole);
   const auto target = size_with_short_side(image.size(), short_side);
-  if (!target) return BadImage{"too elongated to be resized"};
+  if (!target || (!crop && target->pixels() > kMaxResizedPixels)) {
+    return BadImage{fmt::format("{}x{} is too elongated to be resized to a short side of {}",
+                                image.width, image.height, short_side)};
+  }
   const ImageBox box =
       crop ? center_crop_box(*target, *crop) : ImageBox{0, 0, target->width, target->height};
   resizer_.resize(image, image.size(), {0, 0, image.width, image.height}, *target, box, output);

@@ -16,7 +16,8 @@
 
 namespace protogcd {
 
-/// Reads an image, file or record, and resizes it to a short side; one per thread.
+/// Reads an image, a file, a box of one or a record, and resizes it to a short side; one per
+/// thread.
 class ResizedReader {
  public:
   ResizedReader(const SourceTable& sources, const DecodeOptions& decode)
@@ -26,10 +27,13 @@ class ResizedReader {
   /// The centre view alone, which takes less work.
   MaybeBad read_center(std::uint32_t source, const ViewSize& view, Image& output);
   /// As it is stored, not resized.
-  ImageOrBad read_whole(std::uint32_t source) const;
+  ImageOrBad read_whole(std::uint32_t source);
 
  private:
-  MaybeBad read_record(std::uint32_t source, int short_side, std::optional<int> crop,
+  bool is_whole_file(std::uint32_t source) const {
+    return !sources_.is_record(source) && !sources_.box(source);
+  }
+  MaybeBad read_stored(std::uint32_t source, int short_side, std::optional<int> crop,
                        Image& output);
 
   const SourceTable& sources_;

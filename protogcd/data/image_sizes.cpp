@@ -14,6 +14,8 @@ std::optional<SizedSource> first_larger_image(const SourceTable& sources, int sh
     std::optional<ImageSize> size;
     if (sources.is_record(i)) {
       size = sources.load_record(i).size();
+    } else if (const auto box = sources.box(i)) {
+      size = ImageSize{box->width, box->height};
     } else if (!read_image_file(sources.path(i), DecodeOptions().max_file_bytes, file)) {
       size = image_size(file);
     }
@@ -28,7 +30,7 @@ bool look_like_photographs(const SourceTable& sources) {
   for (std::size_t i = 0; i < sources.size();
        i += std::max<std::size_t>(1, sources.size() / kAsked)) {
     if (sources.is_record(i)) return true;
-    if (!read_image_file(sources.path(i), DecodeOptions().max_file_bytes, file) &&
+    if (!read_image_file(sources.file(i), DecodeOptions().max_file_bytes, file) &&
         detect_image_format(file) == ImageFormat::kJpeg)
       return true;
   }

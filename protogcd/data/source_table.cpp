@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "protogcd/core/error.h"
+#include "protogcd/data/boxed_path.h"
 
 namespace protogcd {
 namespace {
@@ -49,6 +50,12 @@ std::uint32_t SourceTable::add_path(const std::filesystem::path& path) {
   return add_file(add_folder(path.parent_path().string()), path.filename().string());
 }
 
+std::uint32_t SourceTable::add_box(const std::filesystem::path& path, const ImageBox& box) {
+  const std::uint32_t source = add_path(boxed_path(path.string(), box));
+  boxes_[source] = box;
+  return source;
+}
+
 std::uint32_t SourceTable::add_record(std::uint32_t container, std::size_t record) {
   return add({record, container, kRecord});
 }
@@ -62,6 +69,18 @@ std::string SourceTable::name(std::size_t source) const {
 std::string SourceTable::path(std::size_t source) const {
   const std::string& place = places_[entries_.at(source).place].path;
   return is_record(source) ? place + name(source) : joined(place, name(source));
+}
+
+std::optional<ImageBox> SourceTable::box(std::size_t source) const {
+  const auto found = boxes_.find(static_cast<std::uint32_t>(source));
+  return found == boxes_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string SourceTable::file(std::size_t source) const {
+  if (is_record(source)) return places_[entries_[source].place].path;
+  std::string path = this->path(source);
+  if (box(source)) path.resize(path.rfind('#'));
+  return path;
 }
 
 Image SourceTable::load_record(std::size_t source) const {

@@ -1,11 +1,13 @@
-// Where images are: files as folder and name, or records inside a container file. Folders are
-// stored once and names in one long text, so that a million files take tens of megabytes.
+// Where images are: files as folder and name, boxes of files, or records inside a container file.
+// Folders are stored once and names in one long text, so that a million files take tens of
+// megabytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,17 +38,23 @@ class SourceTable {
   std::uint32_t add_file(std::uint32_t folder, std::string_view name);
   /// A path is split into folder and name.
   std::uint32_t add_path(const std::filesystem::path& path);
+  /// A part of a file, in pixels of the upright image.
+  std::uint32_t add_box(const std::filesystem::path& path, const ImageBox& box);
   std::uint32_t add_record(std::uint32_t container, std::size_t record);
 
   bool is_record(std::size_t source) const { return entries_[source].length == kRecord; }
+  /// Nothing where the source is a whole image.
+  std::optional<ImageBox> box(std::size_t source) const;
   std::uint32_t place(std::size_t source) const { return entries_[source].place; }
   std::size_t place_count() const { return places_.size(); }
   /// The folder, or the container's file.
   const std::string& place_path(std::uint32_t place) const { return places_[place].path; }
-  /// A file's name without its folder, or "#17" for a record.
+  /// A file's name without its folder, with "#x,y,width,height" for a box; "#17" for a record.
   std::string name(std::size_t source) const;
   /// "folder/name.jpg", or "folder/data_batch_1.bin#17" for a record.
   std::string path(std::size_t source) const;
+  /// The file on disk that holds the image.
+  std::string file(std::size_t source) const;
   /// The record's image; InternalError if the source is a file, which the image area decodes.
   Image load_record(std::size_t source) const;
 
@@ -69,6 +77,7 @@ class SourceTable {
   std::vector<Entry> entries_;
   std::string names_;
   std::vector<UnreadableFile> unreadable_;
+  std::unordered_map<std::uint32_t, ImageBox> boxes_;  ///< by source; their names end in them
 };
 
 /// Paths as a CSV file shows them: relative to the CSV's folder where possible, '/' between parts.

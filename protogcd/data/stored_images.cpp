@@ -2,7 +2,9 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/boxed_path.h"
 #include "protogcd/data/cifar.h"
+#include "protogcd/image/image_reader.h"
 
 namespace protogcd {
 
@@ -27,6 +29,12 @@ ImageOrBad StoredImages::read(const std::filesystem::path& path, const DecodeOpt
   std::error_code ignored;
   if (mark == std::string::npos || std::filesystem::exists(path, ignored))
     return read_image(path, options);
+  if (const auto boxed = split_boxed_path(text)) {
+    Image part;
+    if (auto bad = ImageReader(options).read_part(boxed->file, boxed->box, part))
+      return std::move(*bad);
+    return part;
+  }
   const auto record = parse_unsigned(std::string_view(text).substr(mark + 1));
   const auto file = container(text.substr(0, mark));
   if (!file || !record || *record >= file->count)

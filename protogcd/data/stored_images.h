@@ -1,5 +1,5 @@
-// Images by the paths that tables name them with: a file, or a record of a container
-// ("data_batch_1.bin#17").
+// Images by the paths that tables name them with: a file, a box of one ("photo.jpg#4,8,32,32"), or
+// a record of a container ("data_batch_1.bin#17").
 #pragma once
 
 #include <filesystem>

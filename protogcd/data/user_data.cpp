@@ -8,6 +8,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/boxed_path.h"
 #include "protogcd/data/class_numbers.h"
 #include "protogcd/data/image_files.h"
 
@@ -76,10 +77,12 @@ bool overlap(const fs::path& a, const fs::path& b) {
 struct ManifestColumns {
   std::size_t path = 0, label = 0;
   std::optional<std::size_t> split, truth;
+  std::vector<std::size_t> box;  ///< x, y, width and height, or none
 };
 
 ManifestColumns manifest_columns(const CsvTable& table) {
-  const std::vector<std::string> known = {"path", "label", "split", "truth"};
+  const std::vector<std::string> known = {"path", "label", "split", "truth",
+                                          "x",    "y",     "width", "height"};
   for (const auto& column : table.header()) {
     if (std::ranges::find(known, column) == known.end()) {
       throw DataError(fmt::format("{}:1: unknown column '{}'{} (known: {})", table.name(), column,
@@ -89,8 +92,34 @@ ManifestColumns manifest_columns(const CsvTable& table) {
       throw DataError(fmt::format("{}:1: column '{}' occurs twice", table.name(), column));
     }
   }
+  std::vector<std::size_t> box;
+  for (const char* column : {"x", "y", "width", "height"}) {
+    if (const auto found = table.find_column(column)) box.push_back(*found);
+  }
+  if (!box.empty() && box.size() != 4) {
+    throw DataError(
+        fmt::format("{}:1: a box needs all of the columns x, y, width, height (there "
+                    "are: {})",
+                    table.name(), join(table.header(), ", ")));
+  }
   return {table.column("path"), table.column("label"), table.find_column("split"),
-          table.find_column("truth")};
+          table.find_column("truth"), box};
+}
+
+/// The row's box; nothing where its four fields are empty.
+std::optional<ImageBox> box_of(const CsvTable& table, const CsvRow& row,
+                               const std::vector<std::size_t>& columns) {
+  const auto field = [&](std::size_t i) -> const std::string& { return row.fields[columns[i]]; };
+  if (std::ranges::all_of(columns, [&](std::size_t column) { return row.fields[column].empty(); }))
+    return std::nullopt;
+  const auto box = parse_box(field(0), field(1), field(2), field(3));
+  if (!box) {
+    throw DataError(
+        fmt::format("{}: x '{}', y '{}', width '{}', height '{}' is no box", table.where(row),
+                    field(0), field(1), field(2), field(3)),
+        "whole pixels, width and height at least 1; all four empty for the whole image");
+  }
+  return box;
 }
 
 /// What a row says of its image; labels and truths are numbers of `numbers`.
@@ -123,8 +152,8 @@ Sample sample_of(const CsvTable& table, const CsvRow& row, const ManifestColumns
                               : SampleSet::kUnlabelled};
 }
 
-/// Refuses a path that two rows give. Sources are in the order of the rows. Equal paths are
-/// neighbours once sorted by hash, so no set of a million strings is needed.
+/// Refuses a path, with its box, that two rows give. Sources are in the order of the rows. Equal
+/// paths are neighbours once sorted by hash, so no set of a million strings is needed.
 void refuse_repeated_paths(const Dataset& dataset, const CsvTable& table,
                            const ManifestColumns& columns) {
   std::vector<std::pair<std::size_t, std::size_t>> hashes;
@@ -142,8 +171,9 @@ void refuse_repeated_paths(const Dataset& dataset, const CsvTable& table,
     }
     const auto &first = table.rows()[hashes[i - 1].second],
                &second = table.rows()[hashes[i].second];
-    throw DataError(fmt::format("{}: '{}' was listed before, in line {}", table.where(second),
-                                second.fields[columns.path], first.line));
+    throw DataError(fmt::format("{}: '{}' was listed before, {}in line {}", table.where(second),
+                                second.fields[columns.path],
+                                columns.box.empty() ? "" : "with the same box, ", first.line));
   }
 }
 
@@ -239,7 +269,9 @@ Dataset parse_manifest(std::string_view text, const std::string& name, const fs:
   ClassNumbers numbers;
   for (const auto& row : table.rows()) {
     Sample sample = sample_of(table, row, columns, numbers);
-    sample.source = dataset.sources.add_path(folder / row.fields[columns.path]);
+    const fs::path path = folder / row.fields[columns.path];
+    const auto box = box_of(table, row, columns.box);
+    sample.source = box ? dataset.sources.add_box(path, *box) : dataset.sources.add_path(path);
     dataset.samples.push_back(sample);
   }
   if (dataset.samples.empty()) throw DataError(fmt::format("{}: lists no images", name));
@@ -253,9 +285,9 @@ Dataset load_manifest(const fs::path& file) {
   const std::string text = read_text_file(file);
   Dataset dataset = parse_manifest(text, file.string(), file.parent_path());
   std::error_code error;
-  const std::string first = dataset.sources.path(0);
+  const std::string first = dataset.sources.file(0);
   if (!fs::exists(first, error) &&
-      !fs::exists(dataset.sources.path(dataset.sources.size() - 1), error)) {
+      !fs::exists(dataset.sources.file(dataset.sources.size() - 1), error)) {
     throw DataError(fmt::format("{}: neither the first nor the last image exists; the first was "
                                 "looked for at {}",
                                 file.string(), first),

@@ -20,7 +20,8 @@ Dataset load_folders(const std::filesystem::path& labelled,
 /// Every image below the folder, as unlabelled samples.
 Dataset load_images(const std::filesystem::path& folder);
 
-/// `path,label[,split][,truth]`; paths are relative to the file's folder. An empty label makes an
+/// `path,label[,split][,truth][,x,y,width,height]`; paths are relative to the file's folder. With a
+/// box, the row's image is that part of the file. An empty label makes an
 /// unlabelled sample; split is train (default) or test, and the label of a test sample is its
 /// truth. DataError names file and line. That files exist is not checked one by one (a missing one
 /// is a bad image like any other), but if neither the first nor the last does, the paths are taken

@@ -9,7 +9,7 @@
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/data/benchmark.h"
 #include "protogcd/data/duplicates.h"
-#include "protogcd/image/image_reader.h"
+#include "protogcd/data/image_cache.h"
 
 namespace protogcd {
 namespace {
@@ -98,14 +98,13 @@ void find_unreadable(const Dataset& dataset, const DecodeOptions& options, const
   ThreadPool pool(context.threads);
   const std::size_t samples = dataset.samples.size();
   pool.for_each((samples + kFilesPerTask - 1) / kFilesPerTask, [&](std::size_t task) {
-    ImageReader reader(options);
+    ResizedReader reader(dataset.sources, options);
     Image image;
     const std::size_t end = std::min(samples, (task + 1) * kFilesPerTask);
     for (std::size_t i = task * kFilesPerTask; i < end; ++i) {
       const std::uint32_t source = dataset.samples[i].source;
       if (dataset.sources.is_record(source)) continue;
-      const auto bad =
-          reader.read_resized(dataset.sources.path(source), ViewSize{}.short_side, image);
+      const auto bad = reader.read(source, ViewSize{}.short_side, image);
       if (bad) skipped.add(dataset.sources, source, bad->reason);
       progress.add();
     }

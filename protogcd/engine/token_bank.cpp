@@ -296,9 +296,7 @@ void TokenBank::prepare(std::uint32_t epoch) {
 std::string images_digest(const SourceTable& sources, const std::vector<std::uint32_t>& images) {
   Sha256 digest;
   for (const std::uint32_t source : images) {
-    const fs::path file = sources.is_record(source)
-                              ? fs::path(sources.place_path(sources.place(source)))
-                              : fs::path(sources.path(source));
+    const fs::path file = sources.file(source);
     std::error_code error;
     const auto size = fs::file_size(file, error);
     const auto time = fs::last_write_time(file, error).time_since_epoch().count();

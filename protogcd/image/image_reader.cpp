@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "protogcd/core/error.h"
 #include "protogcd/image/transform.h"
 
@@ -15,6 +17,13 @@ constexpr std::int64_t kWindowPaysFrom = 250'000;
 BadImage too_elongated(ImageSize size, int short_side) {
   return {fmt::format("{}x{} is too elongated to be resized to a short side of {}", size.width,
                       size.height, short_side)};
+}
+
+/// What of the window lies within the image; without pixels where nothing does.
+ImageBox clipped(const ImageBox& box, ImageSize size) {
+  const int left = std::max(box.left, 0), top = std::max(box.top, 0);
+  return {left, top, std::max(0, std::min(box.right(), size.width) - left),
+          std::max(0, std::min(box.bottom(), size.height) - top)};
 }
 
 }  // namespace
@@ -59,6 +68,29 @@ MaybeBad ImageReader::decode_resized(std::span<const std::byte> bytes, int short
   }
   resizer_.resize(decoded_.pixels, decoded_.full, decoded_.box, *target,
                   {0, 0, target->width, target->height}, output);
+  return std::nullopt;
+}
+
+MaybeBad ImageReader::read_part(const std::filesystem::path& path, const ImageBox& part,
+                                Image& output) {
+  if (auto bad = read_image_file(path, options_.max_file_bytes, file_)) return bad;
+  DecodeOptions exact = options_;
+  exact.fast_short_side = 0;
+  const WantedBox wanted = [&](ImageSize full) -> ImageBox {
+    const ImageBox inside = clipped(part, full);
+    const bool window = inside.width > 0 && inside.height > 0 && full.pixels() >= kWindowPaysFrom;
+    return window ? inside : ImageBox{0, 0, full.width, full.height};
+  };
+  if (auto bad = decode_any(file_, exact, &wanted, decoded_)) return bad;
+  ImageBox inside = clipped(part, decoded_.full);
+  if (inside.width == 0 || inside.height == 0) {
+    return BadImage{fmt::format("the box {},{},{},{} lies outside of the image of {}x{} pixels",
+                                part.left, part.top, part.width, part.height, decoded_.full.width,
+                                decoded_.full.height)};
+  }
+  inside.left -= decoded_.box.left;
+  inside.top -= decoded_.box.top;
+  output = crop_image(decoded_.pixels, inside);
   return std::nullopt;
 }
 

@@ -32,6 +32,10 @@ class ImageReader {
   MaybeBad read_resized(const std::filesystem::path& path, int short_side, Image& output);
   MaybeBad decode_resized(std::span<const std::byte> bytes, int short_side, Image& output);
 
+  /// A part of the upright image, at its full size; what leaves the image is cut off. Bad where
+  /// nothing is left.
+  MaybeBad read_part(const std::filesystem::path& path, const ImageBox& part, Image& output);
+
  private:
   DecodeOptions options_;
   Resizer resizer_;

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "protogcd/core/csv.h"
+#include "protogcd/core/json.h"
 
 namespace protogcd {
 
@@ -22,6 +24,10 @@ double mean_confidence(const Predictions& predictions, std::span<const std::int3
     ++count;
   }
   return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string in_percent(double share, const char* for_nan) {
+  return std::isnan(share) ? for_nan : fmt::format("{:.1f}", 100 * share);
 }
 
 }  // namespace
@@ -49,24 +55,101 @@ Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t
               mean_confidence(predictions, truths, old, std::numeric_limits<std::int32_t>::max())};
 }
 
-std::string confusion_csv(const Predictions& predictions, std::span<const std::int32_t> truths,
-                          std::span<const std::string> classes,
-                          std::span<const std::string> clusters) {
-  const Confusion confusion(predictions.labels, truths);
-  const MatchingOrder order = matching_order(confusion, clusters.size());
+ClassTables::ClassTables(const Predictions& predictions, std::span<const std::int32_t> truths,
+                         std::span<const std::string> classes,
+                         std::span<const std::string> clusters)
+    : classes_(classes.begin(), classes.end()),
+      clusters_(clusters.begin(), clusters.end()),
+      confusion_(predictions.labels, truths),
+      mapping_(match_clusters(confusion_)),
+      accuracies_(class_accuracies(confusion_, mapping_)),
+      order_(matching_order(confusion_, clusters.size())) {}
+
+std::string ClassTables::cluster_of(std::size_t of_class) const {
+  const std::int32_t cluster = mapping_.cluster_of_class[of_class];
+  return cluster < 0 ? "" : clusters_[static_cast<std::size_t>(cluster)];
+}
+
+std::string ClassTables::confusion_csv() const {
   std::string csv = "class";
-  for (const std::size_t cluster : order.clusters)
-    csv += fmt::format(",{}", csv_field(clusters[cluster]));
+  for (const std::size_t cluster : order_.clusters)
+    csv += fmt::format(",{}", csv_field(clusters_[cluster]));
   csv += "\n";
-  for (const std::size_t of_class : order.classes) {
-    csv += csv_field(classes[of_class]);
-    for (const std::size_t cluster : order.clusters) {
-      csv += fmt::format(",{}",
-                         cluster < confusion.clusters() ? confusion.count(cluster, of_class) : 0);
-    }
+  for (const std::size_t of_class : order_.classes) {
+    csv += csv_field(classes_[of_class]);
+    for (const std::size_t cluster : order_.clusters)
+      csv += fmt::format(",{}", count(cluster, of_class));
     csv += "\n";
   }
   return csv;
+}
+
+std::string ClassTables::classes_csv() const {
+  std::string csv = "class,cluster,images,correct,recall,precision\n";
+  for (const std::size_t of_class : order_.classes) {
+    const ClassAccuracy& accuracy = accuracies_[of_class];
+    csv += fmt::format("{},{},{},{},{},{}\n", csv_field(classes_[of_class]),
+                       csv_field(cluster_of(of_class)), accuracy.samples, accuracy.correct,
+                       in_percent(accuracy.recall(), ""), in_percent(accuracy.precision(), ""));
+  }
+  return csv;
+}
+
+nlohmann::json ClassTables::to_json() const {
+  nlohmann::json classes = nlohmann::json::array();
+  for (const std::size_t of_class : order_.classes) {
+    const ClassAccuracy& accuracy = accuracies_[of_class];
+    nlohmann::json taken_for = nlohmann::json::object();
+    for (const std::size_t cluster : order_.clusters) {
+      if (count(cluster, of_class) > 0) taken_for[clusters_[cluster]] = count(cluster, of_class);
+    }
+    const bool matched = mapping_.cluster_of_class[of_class] >= 0;
+    classes.push_back({{"class", classes_[of_class]},
+                       {"cluster", matched ? nlohmann::json(cluster_of(of_class)) : nullptr},
+                       {"images", accuracy.samples},
+                       {"correct", accuracy.correct},
+                       {"recall", 100 * accuracy.recall()},
+                       {"precision", 100 * accuracy.precision()},
+                       {"taken_for", taken_for}});
+  }
+  return classes;
+}
+
+std::string ClassTables::in_words() const {
+  if (order_.classes.size() > kMostInWords) return "";
+  std::size_t name_width = 5, cluster_width = 7;
+  for (const std::size_t of_class : order_.classes)
+    name_width = std::max(name_width, classes_[of_class].size());
+  for (const std::size_t cluster : order_.clusters)
+    cluster_width = std::max(cluster_width, clusters_[cluster].size());
+  std::string words = fmt::format("      {:<{}}  {:<{}}  images  recall  precision\n", "class",
+                                  name_width, "cluster", cluster_width);
+  for (std::size_t row = 0; row < order_.classes.size(); ++row) {
+    const std::size_t of_class = order_.classes[row];
+    const ClassAccuracy& accuracy = accuracies_[of_class];
+    const std::string cluster = cluster_of(of_class);
+    words +=
+        fmt::format("  {:>2}  {:<{}}  {:<{}}  {:>6}  {:>6}  {:>9}\n", row + 1, classes_[of_class],
+                    name_width, cluster.empty() ? "-" : cluster, cluster_width, accuracy.samples,
+                    in_percent(accuracy.recall(), "-"), in_percent(accuracy.precision(), "-"));
+  }
+  const std::size_t width = std::to_string(confusion_.samples()).size() + 2;
+  words += "  images of these classes (rows) by the cluster they are in (columns)\n    ";
+  for (std::size_t column = 1; column <= order_.clusters.size(); ++column)
+    words += fmt::format("{:>{}}", column, width);
+  for (std::size_t row = 0; row < order_.classes.size(); ++row) {
+    words += fmt::format("\n  {:>2}", row + 1);
+    for (const std::size_t cluster : order_.clusters)
+      words += fmt::format("{:>{}}", count(cluster, order_.classes[row]), width);
+  }
+  words += "\n";
+  for (std::size_t column = 0; column < order_.clusters.size(); ++column) {
+    const std::size_t cluster = order_.clusters[column];
+    if (cluster >= confusion_.clusters() || mapping_.class_of_cluster[cluster] < 0)
+      words +=
+          fmt::format("  {:>2}  {}: stands for none of them\n", column + 1, clusters_[cluster]);
+  }
+  return words;
 }
 
 }  // namespace protogcd

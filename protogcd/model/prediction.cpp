@@ -30,9 +30,9 @@ void Predictions::add(const at::Tensor& cosines, const TrainedModel& model) {
   const at::Tensor scores = model.scores_of(cosines);
   const at::Tensor label = std::get<1>(scores.max(1));
   const at::Tensor best = cosines.gather(1, label.unsqueeze(1)).squeeze(1);
-  const at::Tensor posterior = at::softmax(scores / info.temperature, 1);
+  const at::Tensor chances = at::softmax(scores / info.temperature, 1);  // [B, K]
   const at::Tensor columns =
-      at::stack({label.to(at::kDouble), posterior.amax(1).to(at::kDouble), best.to(at::kDouble)})
+      at::stack({label.to(at::kDouble), chances.amax(1).to(at::kDouble), best.to(at::kDouble)})
           .to(at::kCPU)
           .contiguous();
   const at::Tensor rows = cosines.to(at::kCPU, at::kFloat).contiguous();  // [B, K]
@@ -46,7 +46,12 @@ void Predictions::add(const at::Tensor& cosines, const TrainedModel& model) {
     outlier_score.push_back(score(
         info.outlier_score(), {rows.const_data_ptr<float>() + static_cast<std::size_t>(i) * k, k}));
   }
-  const at::Tensor sums = posterior.sum(0, /*keepdim=*/false, at::kDouble).to(at::kCPU);
+  if (keep_posterior) {
+    const at::Tensor kept = chances.to(at::kCPU, at::kFloat).contiguous();
+    posterior.insert(posterior.end(), kept.const_data_ptr<float>(),
+                     kept.const_data_ptr<float>() + kept.numel());
+  }
+  const at::Tensor sums = chances.sum(0, /*keepdim=*/false, at::kDouble).to(at::kCPU);
   marginal.resize(k);
   for (std::int64_t c = 0; c < sums.size(0); ++c) {
     marginal[static_cast<std::size_t>(c)] += sums.const_data_ptr<double>()[c];
@@ -114,7 +119,7 @@ PredictSummary predict_images(const TrainedModel& model, const SourceTable& sour
                      skipped);
   std::size_t done = 0;
   while (const ImageBatch* batch = images.next()) {
-    Predictions predictions;
+    Predictions predictions{.keep_posterior = true};
     predictions.add(model.cosines(model.trunk().run(batch->pixels)), model);
     use({.sources = batch->sources, .predictions = predictions});
     summary.outliers += predictions.outliers(model.info());
@@ -139,7 +144,7 @@ PredictSummary write_predictions(const TrainedModel& model, const SourceTable& s
   const std::filesystem::path skipped_file =
       std::filesystem::path(options.out).replace_extension(".skipped.csv");
   SkippedFiles skipped(policy, sources.size());
-  PredictionWriter writer(options.out, model.info());
+  PredictionWriter writer(options.out, model.info(), options.probabilities);
   PredictSummary summary;
   try {
     summary = predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {

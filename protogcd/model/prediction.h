@@ -21,8 +21,13 @@ struct Predictions {
   std::vector<float> typicality;      ///< cosine to its prototype
   std::vector<double> outlier_score;  ///< by the model's score, higher is more outlying
   std::vector<double> marginal;       ///< mean posterior, [K]
+  bool keep_posterior = false;        ///< whether `add` fills the next
+  std::vector<float> posterior;       ///< [N, K]
 
   std::size_t size() const { return labels.size(); }
+  std::span<const float> posterior_of(std::size_t index) const {
+    return std::span(posterior).subspan(index * marginal.size(), marginal.size());
+  }
   std::uint64_t outliers(const ModelInfo& info) const;  ///< how many; 0 without a threshold
   /// Adds the images of these cosines [B, K]; `marginal` becomes a sum until `finish`.
   /// ModelFileError where a cosine is not a number.
@@ -43,8 +48,14 @@ class PredictionWriter {
  public:
   PredictionWriter(const std::filesystem::path& file, const ModelInfo& info)
       : info_(info), table_(file) {}
+  /// With columns for probabilities, which need predictions that keep their posterior.
+  PredictionWriter(const std::filesystem::path& file, const ModelInfo& info,
+                   const std::string& probabilities)
+      : info_(info), table_(file, {probabilities, info.classes}) {}
   void row(const std::string& path, const Predictions& predictions, std::size_t index) {
-    table_.row(predictions.row(path, index, info_));
+    table_.row(predictions.row(path, index, info_), predictions.keep_posterior
+                                                        ? predictions.posterior_of(index)
+                                                        : std::span<const float>());
   }
   void commit() { table_.commit(); }
 
@@ -56,7 +67,8 @@ class PredictionWriter {
 /// A batch of images as `predict_images` hands it out.
 struct PredictedBatch {
   std::span<const std::uint32_t> sources;  ///< [B]: which images, in the order of the table
-  const Predictions& predictions;          ///< of each; `marginal` is a sum over the batch
+  /// Of each, with the posterior; `marginal` is a sum over the batch.
+  const Predictions& predictions;
 };
 
 struct PredictSummary {
@@ -75,6 +87,7 @@ PredictSummary predict_images(const TrainedModel& model, const SourceTable& sour
 struct PredictOptions {
   std::filesystem::path out;
   bool overwrite = false;
+  std::string probabilities;  ///< also: "all" classes, or of so many (run/probability_columns.h)
 };
 
 /// The same into a predictions table. Images that cannot be read go to NAME.skipped.csv beside

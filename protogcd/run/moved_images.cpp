@@ -4,17 +4,19 @@
 #include <string>
 
 #include "protogcd/core/text.h"
+#include "protogcd/data/boxed_path.h"
 
 namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether the file is there, or the container that it is a record of.
+/// Whether the file is there, or that which it is a box or a record of.
 bool exists_on_disk(const fs::path& image) {
   std::error_code error;
   if (fs::exists(image, error)) return true;
   const std::string text = image.string();
+  if (const auto boxed = split_boxed_path(text)) return fs::exists(boxed->file, error);
   const std::size_t mark = text.rfind('#');
   return mark != std::string::npos && parse_unsigned(std::string_view(text).substr(mark + 1)) &&
          fs::exists(text.substr(0, mark), error);

@@ -16,8 +16,9 @@ struct LocatedImages {
 /// Looks for images that are no longer where they were. One folder stands in for the common leading
 /// folder of all of them: the root with an end of that folder's path, or the root alone, whichever
 /// holds most of the missing images (the longest end of several). So folders below the common one
-/// always count, and an image is never taken for one that only shares its name. A record
-/// ("data_batch_1.bin#17") is where its container is. Without a root nothing is looked for.
+/// always count, and an image is never taken for one that only shares its name. A box
+/// ("photo.jpg#4,8,32,32") or a record ("data_batch_1.bin#17") is where its file is. Without a root
+/// nothing is looked for.
 ///
 /// `found_there` says whether a path is an image's; by default, whether the file (or container)
 /// exists.

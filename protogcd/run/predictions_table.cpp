@@ -43,19 +43,23 @@ std::string text_of(const nlohmann::json& value) {
 
 }  // namespace
 
-PredictionsTableWriter::PredictionsTableWriter(const std::filesystem::path& file)
-    : json_(is_json(file)), file_(file) {
-  file_.write(json_ ? std::string("[") : fmt::format("{}\n", join(kColumns, ",")));
+PredictionsTableWriter::PredictionsTableWriter(const std::filesystem::path& file,
+                                               ProbabilityColumns more_columns)
+    : json_(is_json(file)), file_(file), more_columns_(std::move(more_columns)) {
+  file_.write(json_ ? std::string("[")
+                    : fmt::format("{}{}\n", join(kColumns, ","), more_columns_.header()));
 }
 
-void PredictionsTableWriter::row(const PredictedImage& image) {
+void PredictionsTableWriter::row(const PredictedImage& image,
+                                 std::span<const float> probabilities) {
   if (!json_) {
-    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}\n", csv_field(image.path),
+    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}{}\n", csv_field(image.path),
                             csv_field(image.class_name), image.is_new ? 1 : 0, image.confidence,
                             image.typicality, image.outlier_score,
                             !image.is_outlier   ? ""
                             : *image.is_outlier ? "1"
-                                                : "0"));
+                                                : "0",
+                            more_columns_.fields(probabilities)));
     return;
   }
   nlohmann::ordered_json object = {{"path", image.path},
@@ -66,6 +70,7 @@ void PredictionsTableWriter::row(const PredictedImage& image) {
                                    {"outlier_score", image.outlier_score},
                                    {"is_outlier", nullptr}};
   if (image.is_outlier) object["is_outlier"] = *image.is_outlier;
+  more_columns_.add_to(object, probabilities);
   if (!is_utf8(image.path))
     object["path_hex"] =
         hexadecimal({reinterpret_cast<const std::uint8_t*>(image.path.data()), image.path.size()});

@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "protogcd/core/files.h"
+#include "protogcd/run/probability_columns.h"
 
 namespace protogcd {
 
@@ -29,14 +31,17 @@ struct PredictedImage {
 /// Row by row; the file appears with `commit`.
 class PredictionsTableWriter {
  public:
-  explicit PredictionsTableWriter(const std::filesystem::path& file);
-  void row(const PredictedImage& image);
+  explicit PredictionsTableWriter(const std::filesystem::path& file,
+                                  ProbabilityColumns more_columns = {});
+  /// `probabilities` of all classes, where there are columns for them.
+  void row(const PredictedImage& image, std::span<const float> probabilities = {});
   void commit();
 
  private:
   const bool json_;
   bool empty_ = true;
   AtomicFile file_;
+  const ProbabilityColumns more_columns_;
 };
 
 /// A table that was written. Files of others may lack columns: only what is asked for must be

@@ -82,7 +82,7 @@ TEST(Accuracy, ClassesWithoutSamplesDoNotWeigh) {
   const ClusterMapping mapping = match_clusters(confusion);
   EXPECT_DOUBLE_EQ(balanced_accuracy(confusion, mapping, 2).all, (2.0 / 3 + 1) / 2);
   EXPECT_DOUBLE_EQ(balanced_accuracy(confusion, mapping, 2).old_classes, 2.0 / 3);
-  EXPECT_TRUE(std::isnan(class_accuracies(confusion, mapping)[1].value()));
+  EXPECT_TRUE(std::isnan(class_accuracies(confusion, mapping)[1].recall()));
 }
 
 TEST(Accuracy, MappingNamesClustersAndClasses) {
@@ -93,7 +93,17 @@ TEST(Accuracy, MappingNamesClustersAndClasses) {
   const auto classes = class_accuracies(confusion, mapping);
   EXPECT_EQ(classes[3].samples, 4);
   EXPECT_EQ(classes[3].correct, 2);
-  EXPECT_DOUBLE_EQ(classes[0].value(), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(classes[0].recall(), 2.0 / 3);
+}
+
+TEST(Accuracy, PrecisionIsOfTheClusterThatStandsForTheClass) {
+  // Cluster 0 stands for class 0 and holds class 1 as well, for which no cluster is left.
+  const Confusion confusion(Labels{0, 0, 0, 0, 0, 0, 1}, Labels{0, 0, 0, 0, 1, 1, 0});
+  const auto classes = class_accuracies(confusion, match_clusters(confusion));
+  EXPECT_DOUBLE_EQ(classes[0].recall(), 4.0 / 5);
+  EXPECT_DOUBLE_EQ(classes[0].precision(), 4.0 / 6);
+  EXPECT_EQ(classes[1].recall(), 0);
+  EXPECT_TRUE(std::isnan(classes[1].precision()));
 }
 
 TEST(Accuracy, MoreClustersThanClassesAndTheReverse) {

@@ -30,6 +30,21 @@ TEST(Csv, ReadsQuotesCrlfByteOrderMarkAndMissingLastNewline) {
   EXPECT_EQ(table.where(table.rows()[1]), "t.csv:5");
 }
 
+TEST(Csv, TheHeaderLineSaysWhetherSemicolonsOrTabsSeparate) {
+  const auto semicolons =
+      CsvTable::parse("\xEF\xBB\xBF\r\npath;\"a, label\"\r\n\"b;1.png\";0,5\r\n", "t.csv");
+  EXPECT_THAT(semicolons.header(), ElementsAre("path", "a, label"));
+  EXPECT_THAT(semicolons.rows().at(0).fields, ElementsAre("b;1.png", "0,5"));
+  const auto tabs = CsvTable::parse("path\tlabel\na;1.png\tcat, black\n", "t.csv");
+  EXPECT_THAT(tabs.rows().at(0).fields, ElementsAre("a;1.png", "cat, black"));
+  const auto commas = CsvTable::parse("path,a;b\tc\n1;2,3\n", "t.csv");
+  EXPECT_THAT(commas.header(), ElementsAre("path", "a;b\tc"));
+  EXPECT_THAT(commas.rows().at(0).fields, ElementsAre("1;2", "3"));
+  const auto one_column = CsvTable::parse("path\na;b.png\n", "t.csv");
+  EXPECT_THAT(one_column.rows().at(0).fields, ElementsAre("a;b.png"));
+  EXPECT_THAT(error_of("a;b\n1;2\n1;2;3\n"), HasSubstr("table.csv:3: 3 fields"));
+}
+
 TEST(Csv, ErrorsNameFileAndLine) {
   EXPECT_THAT(error_of("a,b\n1,2\n1,2,3\n"), HasSubstr("table.csv:3: 3 fields"));
   EXPECT_THAT(error_of("a,b\n1,\"2\n\n"), HasSubstr("table.csv:2: a quoted field is never closed"));

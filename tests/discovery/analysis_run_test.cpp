@@ -95,6 +95,13 @@ TEST_F(AnalysisRun, EvaluateTellsClusterMetricsConfidenceAndConfusion) {
   }
   EXPECT_EQ(total, 66);
   EXPECT_NEAR(100 * right / total, json.at("all").get<double>(), 1e-9);
+  const CsvTable classes = CsvTable::read(work->folder / "ev/classes-unlabelled.csv");
+  ASSERT_EQ(classes.rows().size(), 16u);
+  double correct = 0;
+  for (const CsvRow& row : classes.rows())
+    correct += std::stod(row.fields[classes.column("correct")]);
+  EXPECT_EQ(correct, right);
+  EXPECT_EQ(json.at("unlabelled").at("classes").size(), 16u);
   EXPECT_EQ(evaluate({"--out", work->folder / "ev"}).exit_code, 2) << "overwrote tables";
   create_folders(work->folder / "mine");
   write_file_atomically(work->folder / "mine/corruptions.csv", "mine");
@@ -103,6 +110,7 @@ TEST_F(AnalysisRun, EvaluateTellsClusterMetricsConfidenceAndConfusion) {
 
   const auto plain = json_of(evaluate({"--json"}));
   EXPECT_EQ(plain.at("all"), json.at("all"));
+  EXPECT_THAT(evaluate({}).output, AllOf(HasSubstr("precision\n"), HasSubstr("(columns)\n")));
   EXPECT_FALSE(plain.at("unlabelled").contains("clusters"));
 }
 
@@ -270,6 +278,47 @@ TEST_F(AnalysisRun, PredictionsAreValuesAndLeaveTheProcessAsItWas) {
   EXPECT_EQ(c10::GetCPUAllocator(), allocator);
 }
 
+TEST_F(AnalysisRun, PredictTellsTheProbabilitiesOfAllClassesOrTheLikeliest) {
+  const auto table_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--images", work->folder / "demo/outliers"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto result = call("predict", words);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return result.output.starts_with("path,") ? CsvTable::parse(result.output, "printed")
+                                              : CsvTable::read(words.back());
+  };
+  const CsvTable plain = table_of({"--out", work->folder / "plain.csv"});
+  EXPECT_EQ(plain.header().size(), 7u);
+  const CsvTable all = table_of({"--probabilities", "all", "--out", work->folder / "all.csv"});
+  const CsvTable top = table_of({"--probabilities", "2"});
+  ASSERT_EQ(all.header().size(), 7u + 16u);
+  ASSERT_EQ(all.rows().size(), top.rows().size());
+  for (std::size_t row = 0; row < all.rows().size(); ++row) {
+    const auto& fields = all.rows()[row].fields;
+    const std::string& name = fields[all.column("class")];
+    const std::string& confidence = fields[all.column("confidence")];
+    EXPECT_EQ(fields[all.column("p_" + name)], confidence);
+    double sum = 0;
+    std::vector<double> sorted;
+    for (std::size_t i = 7; i < fields.size(); ++i) sorted.push_back(std::stod(fields[i]));
+    std::ranges::sort(sorted, std::greater());
+    for (const double probability : sorted) sum += probability;
+    EXPECT_NEAR(sum, 1, 16 * 0.5e-6);  // six digits each
+    const auto& likely = top.rows()[row].fields;
+    EXPECT_EQ(likely[top.column("class_1")], name);
+    EXPECT_EQ(likely[top.column("p_1")], confidence);
+    EXPECT_EQ(std::stod(likely[top.column("p_2")]), sorted[1]);
+    EXPECT_EQ(likely[top.column("p_2")], fields[all.column("p_" + likely[top.column("class_2")])]);
+  }
+  const auto json = json_of(call(
+      "predict", {"--images", work->folder / "demo/outliers", "--probabilities", "1", "--json"}));
+  const auto& first = json.at("predictions").at(0);
+  EXPECT_EQ(first.at("class_1"), first.at("class"));
+  const auto wrong = call("predict", {"--images", "x", "--probabilities", "0"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, AllOf(HasSubstr("--probabilities"), HasSubstr("all or a number")));
+}
+
 TEST_F(AnalysisRun, AttentionShowsEveryHeadBeforeAndAfter) {
   ASSERT_EQ(call("attention", {"--images", work->folder / "demo/outliers", "--limit", "3", "--out",
                                work->folder / "attention.png"})
@@ -344,17 +393,52 @@ TEST_F(AnalysisRun, ARunWithoutReportLeavesNoAttention) {
   EXPECT_TRUE(std::filesystem::exists(work->folder / "bare/embeddings.safetensors"));
 }
 
-TEST(ConfusionTable, PutsMatchingClustersOnTheDiagonal) {
+TEST(ClassTables, PutMatchingClustersOnTheDiagonal) {
   Predictions predictions;
   predictions.labels = {1, 1, 0, 0, 0, 2};
   const std::vector<std::int32_t> truths = {0, 0, 1, 1, 0, 1};
   const std::vector<std::string> classes = {"owl", "a,b"}, clusters = {"x", "y", "z"};
-  EXPECT_EQ(confusion_csv(predictions, truths, classes, clusters),
-            "class,y,x,z\nowl,2,1,0\n\"a,b\",0,2,1\n");
+  const ClassTables tables(predictions, truths, classes, clusters);
+  EXPECT_EQ(tables.confusion_csv(), "class,y,x,z\nowl,2,1,0\n\"a,b\",0,2,1\n");
+  EXPECT_EQ(tables.classes_csv(),
+            "class,cluster,images,correct,recall,precision\n"
+            "owl,y,3,2,66.7,100.0\n\"a,b\",x,3,2,66.7,66.7\n");
+  EXPECT_EQ(tables.to_json()[1], (nlohmann::json{{"class", "a,b"},
+                                                 {"cluster", "x"},
+                                                 {"images", 3},
+                                                 {"correct", 2},
+                                                 {"recall", 100 * (2.0 / 3)},
+                                                 {"precision", 100 * (2.0 / 3)},
+                                                 {"taken_for", {{"x", 2}, {"z", 1}}}}));
+  EXPECT_EQ(tables.in_words(),
+            "      class  cluster  images  recall  precision\n"
+            "   1  owl    y             3    66.7      100.0\n"
+            "   2  a,b    x             3    66.7       66.7\n"
+            "  images of these classes (rows) by the cluster they are in (columns)\n"
+            "      1  2  3\n"
+            "   1  2  1  0\n"
+            "   2  0  2  1\n"
+            "   3  z: stands for none of them\n");
   // Nobody is taken for a cluster of the first class: a free one holds its place.
   predictions.labels = {1, 1, 1, 1};
-  EXPECT_EQ(confusion_csv(predictions, std::vector<std::int32_t>{0, 1, 1, 1}, classes, clusters),
-            "class,x,y,z\nowl,0,1,0\n\"a,b\",0,3,0\n");
+  const ClassTables without(predictions, std::vector<std::int32_t>{0, 1, 1, 1}, classes, clusters);
+  EXPECT_EQ(without.confusion_csv(), "class,x,y,z\nowl,0,1,0\n\"a,b\",0,3,0\n");
+  EXPECT_THAT(without.classes_csv(), HasSubstr("\nowl,,1,0,0.0,\n"));
+  EXPECT_EQ(without.to_json()[0]["cluster"], nullptr);
+  EXPECT_THAT(without.in_words(), HasSubstr("   1  owl    -             1     0.0          -\n"));
+}
+
+TEST(ClassTables, AreNotPrintedOfManyClasses) {
+  for (const std::int32_t many : {20, 21}) {
+    Predictions predictions;
+    std::vector<std::string> names;
+    for (std::int32_t i = 0; i < many; ++i) {
+      predictions.labels.push_back(i);
+      names.push_back(std::to_string(i));
+    }
+    const ClassTables tables(predictions, predictions.labels, names, names);
+    EXPECT_EQ(tables.in_words().empty(), many > 20);
+  }
 }
 
 }  // namespace

@@ -102,6 +102,56 @@ TEST(Rounds, AThirdRunKeepsLabelsAndNamesOfBothRoundsBefore) {
   EXPECT_THAT(written.errors, HasSubstr("all"));
 }
 
+TEST(Rounds, BoxesOfImagesAreFoundAndCorrectedLikeImages) {
+  const TinyRun tiny(4);
+  std::string manifest = "path,label,x,y,width,height\n";
+  for (const char* set : {"labelled", "unlabelled"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(tiny.folder / "demo" / set)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string label =
+          set == std::string("labelled") ? entry.path().parent_path().filename().string() : "";
+      for (const char* box : {"0,0,30,30", "10,10,30,30"})
+        manifest += entry.path().string() + "," + label + "," + box + "\n";
+    }
+  }
+  write_file_atomically(tiny.folder / "m.csv", manifest);
+  const auto discover = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> words = tiny.command("discover", name, {"--epochs", "1"});
+    for (const char* flag : {"--labelled", "--unlabelled", "--truth"}) {
+      const auto at = std::ranges::find(words, flag);
+      words.erase(at, at + 2);
+    }
+    words.insert(words.end(), {"--manifest", tiny.folder / "m.csv", "--bank-views", "2"});
+    words.insert(words.end(), more.begin(), more.end());
+    const auto result = run_protogcd(words);
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+  };
+  ASSERT_NO_FATAL_FAILURE(discover("run", {}));
+  const CsvTable predictions = CsvTable::read(tiny.folder / "run/predictions.csv");
+  ASSERT_GT(predictions.rows().size(), 2u);
+  const auto& fields = predictions.rows()[1].fields;
+  const std::string box = fields[predictions.column("path")];
+  EXPECT_THAT(box, ::testing::MatchesRegex(".*png#[01]+,[01]+,30,30"));
+
+  write_file_atomically(tiny.folder / "corrections.csv",
+                        "action,path,class,target\nmove,\"" + box + "\"," +
+                            fields[predictions.column("class")] + "," +
+                            predictions.rows().back().fields[predictions.column("class")] + "\n");
+  ASSERT_NO_FATAL_FAILURE(discover("next", {"--corrections", tiny.folder / "corrections.csv",
+                                            "--previous", tiny.folder / "run"}));
+  const auto printed = run_protogcd({"labels", tiny.folder / "next"});
+  const CsvTable labels = CsvTable::parse(printed.output, "labels");
+  EXPECT_EQ(
+      std::ranges::count_if(labels.rows(),
+                            [&](const CsvRow& row) {
+                              return row.fields[labels.column("given_by")] == "correction 1" &&
+                                     fs::path(box).filename() ==
+                                         fs::path(row.fields[labels.column("path")]).filename();
+                            }),
+      1)
+      << printed.output;
+}
+
 TEST(Rounds, CorrectionsOfImagesThatAreNotThereAreAnErrorThatSaysWhatWasLookedFor) {
   const Rounds rounds;
   const std::string found = rounds.a_new_class("run");

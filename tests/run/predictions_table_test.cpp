@@ -45,6 +45,30 @@ TEST(PredictionsTable, HasTheColumnsThatOthersRead) {
             "\"typicality\":-1.0,\"outlier_score\":3.5,\"is_outlier\":true}\n]\n");
 }
 
+TEST(PredictionsTable, ProbabilitiesFollowTheOtherColumns) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> classes = {"owl", "a,b", "new-01"};
+  const auto lines = [&](const char* name, const char* wanted) {
+    PredictionsTableWriter writer(folder / name, {wanted, classes});
+    writer.row(kImages[1], std::vector<float>{0.25f, 0.125f, 0.625f});
+    writer.commit();
+    EXPECT_EQ(PredictionsTable::read(folder / name).class_name(0), "new-01");
+    return read_text_file(folder / name);
+  };
+  const std::string header = "path,class,is_new,confidence,typicality,outlier_score,is_outlier",
+                    row = "c.png,new-01,1,0.125000,-1.000000,3.500000,1";
+  EXPECT_EQ(lines("p.csv", ""), header + "\n" + row + "\n");
+  EXPECT_EQ(lines("p.csv", "all"),
+            header + ",p_owl,\"p_a,b\",p_new-01\n" + row + ",0.250000,0.125000,0.625000\n");
+  EXPECT_EQ(lines("p.csv", "2"),
+            header + ",class_1,p_1,class_2,p_2\n" + row + ",new-01,0.625000,owl,0.250000\n");
+  EXPECT_THAT(lines("p.csv", "9"), HasSubstr("p_2,class_3,p_3\n")) << "there are only three";
+  EXPECT_THAT(lines("p.json", "all"),
+              HasSubstr("\"is_outlier\":true,\"p_owl\":0.25,\"p_a,b\":0.125,\"p_new-01\":0.625}"));
+  EXPECT_THAT(lines("p.json", "1"),
+              HasSubstr("\"is_outlier\":true,\"class_1\":\"new-01\",\"p_1\":0.625}"));
+}
+
 TEST(PredictionsTable, ReadsWhatItWrote) {
   const TemporaryFolder folder;
   for (const char* name : {"p.csv", "p.json"}) {
