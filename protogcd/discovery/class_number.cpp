@@ -113,6 +113,7 @@ class Estimator {
   ClassNumber by_score();
   ClassNumber by_algorithm_1();
   ClassNumber answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const;
+  void earn_sureness(ClassNumber& result);
 
   TrainingMaterial& material_;
   const Backbone& backbone_;
@@ -241,10 +242,6 @@ ClassNumber Estimator::by_clusters() {
   const std::int64_t between = ks.size() > 1 ? ks[1] - ks[0] - 1 : 0;  // numbers not looked at
   peak.low = std::max(peak.low - between, k_old_);
   peak.high = std::min(peak.high + between, k_max_);
-  // A peak of clusters that do not keep the labelled classes together is no knowledge of classes.
-  const double fit = points_.at(peak.k).frozen_accuracy;
-  if (fit < kWholeClasses) peak.sureness = std::max(peak.sureness, Sureness::kFairly);
-  if (fit < kLeastForFairly) peak.sureness = Sureness::kUnsure;
   return answer(peak, ClassNumberBasis::kClusters);
 }
 
@@ -302,10 +299,21 @@ ClassNumber Estimator::by_algorithm_1() {
   return answer(peak, ClassNumberBasis::kAlgorithm1);
 }
 
+/// Whatever decided: where the backbone's own features do not keep the labelled classes together, a
+/// peak is no knowledge of classes.
+void Estimator::earn_sureness(ClassNumber& result) {
+  if (std::isnan(points_.at(result.k).frozen_accuracy)) frozen_accuracies({result.k});
+  const double fit = points_.at(result.k).frozen_accuracy;
+  if (fit < kWholeClasses) result.sureness = std::max(result.sureness, Sureness::kFairly);
+  if (fit < kLeastForFairly) result.sureness = Sureness::kUnsure;
+  std::ranges::find(result.curve, result.k, &ClassNumberPoint::k)->frozen_accuracy = fit;
+}
+
 ClassNumber Estimator::run() {
   const auto start = std::chrono::steady_clock::now();
   check_class_number(material_.set(), options_);
   ClassNumber result = options_.rule == ClassNumberRule::kPaper ? by_algorithm_1() : by_clusters();
+  earn_sureness(result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -44,6 +44,43 @@ TEST(Trust, ABackboneThatDoesNotFitIsNamedAsTheSuspect) {
   EXPECT_THAT(quiet.errors, Not(HasSubstr("Another backbone")));  // `train` does as it is told
 }
 
+TEST(Trust, ANumberOfClassesIsNeverSureWhereTheBackboneDoesNotFit) {
+  const TinyRun work(12);  // its backbone is random
+  for (const char* rule : {"clusters", "paper"}) {
+    const auto json = json_of(run_protogcd({"estimate-k",
+                                            "--labelled",
+                                            work.folder / "demo/labelled",
+                                            "--unlabelled",
+                                            work.folder / "demo/unlabelled",
+                                            "--backbone",
+                                            work.folder / "tiny.safetensors",
+                                            "--image-size",
+                                            "32",
+                                            "--batch-size",
+                                            "16",
+                                            "--head-hidden",
+                                            "32",
+                                            "--projection",
+                                            "16",
+                                            "--bank-views",
+                                            "2",
+                                            "--cluster-steps",
+                                            "3",
+                                            "--min-steps",
+                                            "3",
+                                            "--epochs",
+                                            "1",
+                                            "--k-max",
+                                            "14",
+                                            "--rule",
+                                            rule,
+                                            "--device",
+                                            "cpu",
+                                            "--json"}));
+    EXPECT_EQ(json.at("sure"), "unsure") << rule;
+  }
+}
+
 TEST(Trust, FrozenAccuracyIsThatOfNearestNeighbours) {
   at::Tensor features = at::zeros({12, 3});
   for (int i = 0; i < 12; ++i) features[i][i / 6] = 1;
