@@ -52,8 +52,8 @@ std::optional<std::string> nearest_name(std::string_view name,
                                         std::span<const std::string> candidates) {
   // A third of the letters wrong is still a typing error; more is another word. Long input is no
   // typing error.
-  constexpr std::size_t kLongestName = 64;
-  if (name.size() > kLongestName) return std::nullopt;
+  constexpr std::size_t kLongestTyped = 64;
+  if (name.size() > kLongestTyped) return std::nullopt;
   // Of one or two letters, another letter makes another word.
   const std::size_t letters = name.size() - std::min(name.find_first_not_of('-'), name.size());
   if (letters == 0) return std::nullopt;

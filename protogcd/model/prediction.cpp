@@ -73,14 +73,14 @@ void Predictions::assign(const std::vector<std::int32_t>& classes, const at::Ten
                                 .to(at::kLong)
                                 .unsqueeze(1);  // [N, 1]
   const at::Tensor on_cpu = cosines.to(at::kCPU, at::kFloat);
-  const at::Tensor posterior = at::softmax(model.scores_of(on_cpu) / model.info().temperature, 1);
+  const at::Tensor probabilities = at::softmax(model.scores_of(on_cpu) / model.info().temperature, 1);
   const auto picked = [&](const at::Tensor& rows) {
     const at::Tensor column = rows.gather(1, chosen).squeeze(1).contiguous();
     const auto* first = column.const_data_ptr<float>();
     return std::vector<float>(first, first + column.numel());
   };
   labels = classes;
-  confidence = picked(posterior);
+  confidence = picked(probabilities);
   typicality = picked(on_cpu);
 }
 
@@ -119,7 +119,8 @@ PredictSummary predict_images(const TrainedModel& model, const SourceTable& sour
                      skipped);
   std::size_t done = 0;
   while (const ImageBatch* batch = images.next()) {
-    Predictions predictions{.keep_posterior = true};
+    Predictions predictions;
+    predictions.keep_posterior = true;
     predictions.add(model.cosines(model.trunk().run(batch->pixels)), model);
     use({.sources = batch->sources, .predictions = predictions});
     summary.outliers += predictions.outliers(model.info());
