@@ -87,7 +87,8 @@ PredictSummary predict_images(const TrainedModel& model, const SourceTable& sour
 struct PredictOptions {
   std::filesystem::path out;
   bool overwrite = false;
-  std::string probabilities;  ///< also: "all" classes, or of so many (run/probability_columns.h)
+  std::string probabilities =
+      {};  ///< also: "all" classes, or of so many (run/probability_columns.h)
 };
 
 /// The same into a predictions table. Images that cannot be read go to NAME.skipped.csv beside

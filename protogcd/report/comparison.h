@@ -14,7 +14,7 @@ namespace protogcd {
 /// A class of the first run and the one of the second that stands for it; one of the names is empty
 /// where none does.
 struct MatchedClasses {
-  std::string first, second;
+  std::string first = {}, second = {};
   std::int64_t images_first = 0, images_second = 0, both = 0;
 
   /// Of the images that either has, the share that both have.

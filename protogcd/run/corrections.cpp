@@ -60,12 +60,12 @@ Correction correction_of(const CsvTable& table, const CsvRow& row, const Correct
 }  // namespace
 
 std::vector<std::string> CorrectedRun::Class::typical() const {
-  std::vector<std::string> files;
-  if (images.empty()) return files;
+  std::vector<std::string> chosen;
+  if (images.empty()) return chosen;
   const double least = median_typicality(images);
   for (const Image& image : images)
-    if (image.typicality >= least) files.push_back(image.file);
-  return files;
+    if (image.typicality >= least) chosen.push_back(image.file);
+  return chosen;
 }
 
 std::string_view action_name(CorrectionAction action) {
