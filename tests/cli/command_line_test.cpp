@@ -164,7 +164,7 @@ TEST(CommandLine, JsonGoesToStdoutAlone) {
 }
 
 TEST(CommandLine, AOneLetterFlagIsNotTakenForAnother) {
-  const auto result = run_protogcd({"discover", "-v", "--out", "x"});
+  const auto result = run_protogcd({"report", "-v"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.errors,
               AllOf(HasSubstr("unknown option '-v'"), Not(HasSubstr("did you mean"))));

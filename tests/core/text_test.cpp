@@ -54,5 +54,13 @@ TEST(Text, OneLineShowsControlCharacters) {
   EXPECT_EQ(one_line("\u00FCber \xFF"), "\u00FCber \xFF");
 }
 
+TEST(Text, AnotherLetterMakesAnotherWordOfOneOrTwo) {
+  const std::vector<std::string> flags = {"--k", "--lr", "--out"};
+  EXPECT_EQ(did_you_mean("-v", flags), "");
+  EXPECT_EQ(did_you_mean("--v", flags), "");
+  EXPECT_EQ(did_you_mean("--lx", flags), "; did you mean '--lr'?");
+  EXPECT_EQ(did_you_mean("--ouy", flags), "; did you mean '--out'?");
+}
+
 }  // namespace
 }  // namespace protogcd
