@@ -73,7 +73,8 @@ void Predictions::assign(const std::vector<std::int32_t>& classes, const at::Ten
                                 .to(at::kLong)
                                 .unsqueeze(1);  // [N, 1]
   const at::Tensor on_cpu = cosines.to(at::kCPU, at::kFloat);
-  const at::Tensor probabilities = at::softmax(model.scores_of(on_cpu) / model.info().temperature, 1);
+  const at::Tensor probabilities =
+      at::softmax(model.scores_of(on_cpu) / model.info().temperature, 1);
   const auto picked = [&](const at::Tensor& rows) {
     const at::Tensor column = rows.gather(1, chosen).squeeze(1).contiguous();
     const auto* first = column.const_data_ptr<float>();

@@ -175,7 +175,8 @@ TEST(Resume, AnotherConfigurationIsRefusedByName) {
   const auto rate = work.resume({"--lr", "0.2"});
   EXPECT_EQ(rate.exit_code, 2);
   EXPECT_THAT(rate.errors, HasSubstr("--lr was 0.1 when the run was begun, now it is 0.2"));
-  EXPECT_THAT(work.resume({"--seed", "5"}).errors, HasSubstr("--seed was 0 when the run was begun, now it is 5"));
+  EXPECT_THAT(work.resume({"--seed", "5"}).errors,
+              HasSubstr("--seed was 0 when the run was begun, now it is 5"));
   const auto nothing = run_protogcd({"train", "--out", work.folder / "nothing", "--resume"});
   EXPECT_EQ(nothing.exit_code, 2);
 }
