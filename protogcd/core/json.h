@@ -10,6 +10,8 @@ namespace protogcd {
 
 /// Throws nlohmann::json::parse_error.
 nlohmann::json parse_json(std::string_view text);
+/// JSON holds UTF-8 alone.
+bool is_utf8(std::string_view text);
 /// What is not JSON is discarded (`is_discarded()`).
 nlohmann::json parse_json_or_discard(std::string_view text);
 

@@ -60,11 +60,8 @@ std::int64_t number_of_classes(const TrainOptions& options, const Dataset& datas
 /// Names go into JSON files, which hold UTF-8 alone.
 void check_class_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    try {
-      static_cast<void>(nlohmann::json(name).dump());
-    } catch (const nlohmann::json::exception&) {
+    if (!is_utf8(name))
       throw DataError(fmt::format("class '{}': its name is not UTF-8", name), "rename its folder");
-    }
   }
 }
 
@@ -295,9 +292,10 @@ void Trainer::warn_of_empty_classes(const RunResult& result) const {
       result.classes, [](const FoundClass& found) { return found.is_new && found.images == 0; });
   const std::int64_t new_classes = info_.k() - info_.old_classes;
   if (result.unlabelled == 0 || empty == 0 || 5 * empty < new_classes) return;
-  context_.log.warning(
-      fmt::format("{} of the {} new classes have no image: {} {} is probably too large", empty,
-                  new_classes, option_name("k"), info_.k()));
+  context_.log.warning(fmt::format(
+      "{} of the {} new classes have no image: {} is probably too large", empty, new_classes,
+      options_.k ? fmt::format("{} {}", option_name("k"), info_.k())
+                 : fmt::format("the number of {} classes", info_.k())));
 }
 
 RunResult Trainer::run() {
@@ -306,12 +304,14 @@ RunResult Trainer::run() {
       fmt::format("{} labelled, {} unlabelled and {} test images; {} old and {} new classes",
                   set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled),
                   set_.count(SampleSet::kTest), info_.old_classes, info_.k() - info_.old_classes));
+  if (std::ranges::all_of(set_.of(SampleSet::kUnlabelled),
+                          [](const Sample& sample) { return sample.truth < 0; }))
+    context_.log.info("no labels to compare with: accuracies are not told");
   loop_.run(options_.resume, [this](nlohmann::json& line) {
     evaluate_all();
     line["unlabelled"] = to_json(*on_unlabelled_);
     line["test"] = on_test_ ? to_json(*on_test_) : nlohmann::json("none");
-    // Said once, as the run begins.
-    if (on_unlabelled_->samples == 0) return std::string();
+    if (on_unlabelled_->samples == 0) return std::string();  // said as the run began
     return fmt::format("unlabelled images: {}", in_words(*on_unlabelled_));
   });
   if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
@@ -383,8 +383,9 @@ double fit_of(TrainingMaterial& material, const Backbone& backbone, const Contex
   if (material.set().count(SampleSet::kLabelled) == 0)
     return std::numeric_limits<double>::quiet_NaN();
   RunResult so_far;
-  so_far.frozen_accuracy = frozen_accuracy(
-      untrained_candidate(material, backbone, context).labelled, labelled_classes(material.set()));
+  so_far.frozen_accuracy =
+      frozen_accuracy(untrained_features(material, backbone, SampleSet::kLabelled, context),
+                      labelled_classes(material.set()));
   const std::string suspect = suspect_in_words(so_far);
   if (!suspect.empty()) context.log.warning(suspect);
   return so_far.frozen_accuracy;

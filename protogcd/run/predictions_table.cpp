@@ -18,15 +18,6 @@ bool is_json(const std::filesystem::path& file) {
   return file.extension() == ".json";
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    static_cast<void>(nlohmann::json(text).dump());
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
-}
-
 std::string bytes_of_hex(const std::string& digits) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2)

@@ -141,6 +141,13 @@ std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbo
   return candidates;
 }
 
+at::Tensor untrained_features(TrainingMaterial& material, const Backbone& backbone, SampleSet set,
+                              const Context& context) {
+  const auto blocks = fresh_blocks(material, backbone);
+  MaterialFeatures sets(material, *blocks, context);
+  return unit_features(sets, set);
+}
+
 Candidate untrained_candidate(TrainingMaterial& material, const Backbone& backbone,
                               const Context& context) {
   const auto blocks = fresh_blocks(material, backbone);

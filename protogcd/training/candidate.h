@@ -35,13 +35,16 @@ struct Candidate {
 
 /// One for each of the options, in their order. Trained side by side on a CPU with a bank, where
 /// that is quicker (docs/class-number.md): each by its share of the threads. Adds each step to
-/// `progress`. InterruptedError where the context asks to stop; UsageError where a training
+/// `progress`. InterruptedError where the context asks to stop; TrainingError where a training
 /// diverges.
 std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbone& backbone,
                                         const std::vector<CandidateOptions>& options,
                                         Progress& progress, const Context& context);
 
-/// The features of the backbone as it is.
+/// Features of one set by the backbone as it is: unit rows on the CPU in float32.
+at::Tensor untrained_features(TrainingMaterial& material, const Backbone& backbone, SampleSet set,
+                              const Context& context);
+/// The same of both sets that are trained on.
 Candidate untrained_candidate(TrainingMaterial& material, const Backbone& backbone,
                               const Context& context);
 

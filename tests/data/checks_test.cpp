@@ -8,6 +8,7 @@
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/npy.h"
+#include "protogcd/data/calibration_set.h"
 #include "protogcd/data/duplicates.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/data/skipped.h"
@@ -144,6 +145,42 @@ TEST(Dataset, AnOldClassWithoutLabelledImagesIsOldNoMore) {
   for (const Sample& sample : dataset.samples) truths.push_back(sample.truth);
   EXPECT_THAT(truths, ElementsAre(0, 1, 2, 3, 1));
   EXPECT_THAT(dataset.drop_empty_old_classes(), IsEmpty());
+}
+
+TEST(CalibrationSet, TakesAShareOfClassesWithEightLabelsOrMore) {
+  const auto dataset_of = [](const std::vector<int>& labels_of_class) {
+    Dataset dataset;
+    for (std::size_t label = 0; label < labels_of_class.size(); ++label) {
+      dataset.classes.push_back(std::string(1, static_cast<char>('a' + label)));
+      for (int i = 0; i < labels_of_class[label]; ++i) {
+        const auto number = static_cast<std::int32_t>(label);
+        dataset.samples.push_back({static_cast<std::uint32_t>(dataset.samples.size()), number,
+                                   number, SampleSet::kLabelled});
+      }
+    }
+    dataset.old_classes = dataset.classes.size();
+    return dataset;
+  };
+  const auto kept_out = [](const Dataset& dataset) {
+    std::vector<std::uint32_t> sources;
+    for (const Sample& sample : dataset.samples) {
+      if (sample.set != SampleSet::kCalibration) continue;
+      EXPECT_EQ(sample.label, kNoClass);
+      EXPECT_GE(sample.truth, 1);  // none of the class with seven labels
+      sources.push_back(sample.source);
+    }
+    return sources;
+  };
+  Dataset dataset = dataset_of({7, 8, 30});
+  EXPECT_EQ(keep_out_for_calibration(dataset, 0.1, 5), 1u + 3u);
+  EXPECT_EQ(kept_out(dataset).size(), 4u);
+  EXPECT_EQ(dataset.samples.back().set, SampleSet::kCalibration);
+  Dataset again = dataset_of({7, 8, 30}), other = again, none = again;
+  keep_out_for_calibration(again, 0.1, 5);
+  EXPECT_EQ(kept_out(again), kept_out(dataset));
+  keep_out_for_calibration(other, 0.1, 6);
+  EXPECT_NE(kept_out(other), kept_out(dataset));
+  EXPECT_EQ(keep_out_for_calibration(none, 0, 5), 0u);
 }
 
 TEST(BadImagePolicy, UnderstandsSharesAndNumbers) {
