@@ -102,7 +102,8 @@ std::string first_steps() {
       "     take dino-vitb16 (343 MB); all of them: protogcd weights list\n"
       "  3. protogcd discover --labelled SORTED --unlabelled REST --backbone dino-vits16 --out "
       "run\n"
-      "     then open run/report.html; a stopped run goes on with: --out run --resume\n"
+      "     then open run/report.html; a stopped run goes on with: --out run --resume; with\n"
+      "     --quick a first look in seconds, without training\n"
       "\n"
       "Nothing at hand? These need no download; the built-in backbone knows drawn shapes like "
       "them:\n"
@@ -225,19 +226,33 @@ std::string value_of(const std::string& flag, const std::vector<std::string>& ar
   return {};
 }
 
-/// Which variant of the verb is meant: by flag, by the file of --config, or by the run that is
-/// resumed.
+bool is_switched_on(const std::string& key, const std::vector<std::string>& arguments) {
+  const std::string flag = "--" + kebab_case(key);
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return argument == flag || argument == flag + "=true";
+  });
+}
+
+/// Which variant of the verb is meant: by flag or switch, by the file of --config, or by the run
+/// that is resumed.
 std::string chosen_variant(const Verb& verb, const std::vector<std::string>& arguments) {
   std::string chosen = value_of("--" + kebab_case(verb.variant_key), arguments);
+  if (verb.variant_switch && is_switched_on(verb.variant_switch->key, arguments)) {
+    if (!chosen.empty()) {
+      throw UsageError(fmt::format("--{} and --{} contradict each other", verb.variant_switch->key,
+                                   kebab_case(verb.variant_key)),
+                       fmt::format("--{0} is --{1} {2}", verb.variant_switch->key,
+                                   kebab_case(verb.variant_key), verb.variant_switch->variant));
+    }
+    return verb.variant_switch->variant;
+  }
   const auto ask = [&](const std::filesystem::path& file) {
     if (chosen.empty() && std::filesystem::is_regular_file(file))
       chosen = toml_scalars(file)[verb.variant_key];
   };
   const std::filesystem::path config = value_of("--config", arguments);
   ask(config);
-  const bool resumes = std::ranges::any_of(arguments, [](const std::string& argument) {
-    return argument == "--resume" || argument == "--resume=true";
-  });
+  const bool resumes = is_switched_on("resume", arguments);
   std::string out = value_of("--out", arguments);
   if (out.empty() && std::filesystem::is_regular_file(config)) out = toml_scalars(config)["out"];
   if (resumes && !out.empty()) ask(std::filesystem::path(out) / run_files::kConfig);

@@ -5,8 +5,22 @@
 #include <memory>
 
 #include "protogcd/core/text.h"
+#include "protogcd/discovery/train_options.h"
 
 namespace protogcd::cli {
+
+namespace {
+
+/// Whether a method lacks this option because it does not train.
+bool is_of_training(const std::string& key, const std::string& method) {
+  if (find_method(method)->trains()) return false;
+  TrainOptions usual;
+  OptionTable table;
+  declare_train_options(table, usual);
+  return table.find(key) != nullptr;
+}
+
+}  // namespace
 
 void declare_method(OptionTable& table, MethodChoice& choice, const std::string& name) {
   choice = find_method(name);
@@ -25,7 +39,8 @@ void declare_method(OptionTable& table, MethodChoice& choice, const std::string&
   // The closure keeps the value alive as long as the table.
   table.explain_unknown([chosen](const std::string& key) -> std::string {
     const auto owners = methods_with_option(key);
-    if (owners.empty()) return {};
+    if (owners.empty())
+      return is_of_training(key, *chosen) ? fmt::format(": {} does not train", *chosen) : "";
     return fmt::format(": it is an option of --method {}, and this is {}", join(owners, " or "),
                        *chosen);
   });

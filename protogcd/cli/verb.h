@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ struct Verb {
   /// have (the first is the default), and the declaration for one of them.
   std::string variant_key = {};
   std::vector<std::string> variants = {};
+  /// A switch that stands for one of the values.
+  struct VariantSwitch {
+    std::string key, variant;
+  };
+  std::optional<VariantSwitch> variant_switch = {};
   std::string variant_group = {};  ///< the help's group of a variant's options is this and its name
   std::function<Action(OptionTable&, const std::string& variant)> declare_variant = {};
 };

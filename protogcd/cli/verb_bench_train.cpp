@@ -441,7 +441,7 @@ Verb bench_train_verb() {
       .summary = "milliseconds of a training step: on a token bank, without one, and in PyTorch",
       .example = "protogcd bench train --python python3 --csv train.csv",
       .variant_key = kMethodKey,
-      .variants = method_names(),
+      .variants = trained_method_names(),
       .variant_group = kMethodGroup,
       .declare_variant = [](OptionTable& table, const std::string& method) -> Action {
         auto options = std::make_shared<BenchTrainOptions>();

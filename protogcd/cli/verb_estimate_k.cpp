@@ -41,24 +41,24 @@ class EstimateVerb {
   EstimateVerb(const EstimateVerbOptions& options, const Context& context, Session& session)
       : options_(options),
         context_(context),
-        how_(options.model.train.estimate),
+        how_(estimate_of(options.model.train)),
         backbone_(open_backbone(options.model.backbone, session.context.log)),
         material_(open_data(options.model.data, session.context.log), backbone_,
                   options.model.train.material, folder_ / "estimate", session.bad_image_policy(),
-                  context) {
-    how_.model = candidate_of(options.model.train);
-  }
+                  context) {}
 
   ClassNumber estimate() { return estimate_class_number(material_, backbone_, how_, context_); }
 
-  /// The other rule, and the baselines.
+  /// The other rule, where there are the labelled images that one of them needs, and the baselines.
   std::vector<Method> others() {
-    ClassNumberOptions other = how_;
-    const bool was_paper = how_.rule == ClassNumberRule::kPaper;
-    other.rule = was_paper ? ClassNumberRule::kClusters : ClassNumberRule::kPaper;
-    std::vector<Method> methods = {
-        as_method(was_paper ? "clusters" : "Algorithm 1",
-                  estimate_class_number(material_, backbone_, other, context_))};
+    std::vector<Method> methods;
+    if (material_.set().dataset().old_classes > 0) {
+      ClassNumberOptions other = how_;
+      const bool was_paper = how_.rule == ClassNumberRule::kPaper;
+      other.rule = was_paper ? ClassNumberRule::kClusters : ClassNumberRule::kPaper;
+      methods.push_back(as_method(was_paper ? "clusters" : "Algorithm 1",
+                                  estimate_class_number(material_, backbone_, other, context_)));
+    }
     for (auto& [name, k, seconds] : baseline_class_numbers(
              untrained_candidate(material_, backbone_, context_), labelled_classes(material_.set()),
              static_cast<std::int64_t>(material_.set().dataset().old_classes),
@@ -69,7 +69,8 @@ class EstimateVerb {
   }
 
   std::vector<ClassNumberPoint> curve() {
-    const auto low = static_cast<std::int64_t>(material_.set().dataset().old_classes);
+    const auto low =
+        std::max<std::int64_t>(static_cast<std::int64_t>(material_.set().dataset().old_classes), 1);
     const std::int64_t high = largest_class_number(material_.set(), how_);
     const std::int64_t points = std::min(options_.curve_points, high - low + 1);
     std::vector<std::int64_t> ks;
@@ -157,7 +158,8 @@ Verb estimate_k_verb() {
           .example = "protogcd estimate-k --labelled known --unlabelled all --backbone dino-vitb16",
           .declare = [](OptionTable& table) -> Action {
             auto options = std::make_shared<EstimateVerbOptions>();
-            declare_estimate_options(table, options->model.train.estimate);
+            declare_estimate_options(table, options->model.train.estimate,
+                                     *options->model.train.method);
             table
                 .add("epochs", &options->model.train.estimate.epochs,
                      "training of a candidate of the Prototype Score, and never fewer steps than "

@@ -87,6 +87,8 @@ void tell(const Discovery& found, const DiscoverOptions& options, Session& sessi
   if (found.was_finished) return;
   if (!session.json()) print(found.result);
   if (options.train.report && has_report_page()) write_page(found.result.out, session, context);
+  if (!session.json() && !found.result.next.empty())
+    fmt::print("a first look, without training; now train:\n  {}\n", found.result.next);
 }
 
 void print_spread(const std::vector<RunResult>& runs) {
@@ -147,9 +149,18 @@ Verb discover_verb() {
               "--out run",
           .variant_key = kMethodKey,
           .variants = method_names(),
+          .variant_switch = {{.key = "quick", .variant = "kmeans"}},
           .variant_group = kMethodGroup,
-          .declare_variant = [](OptionTable& table, const std::string& method) {
-            return declare_with({}, table, method);
+          .declare_variant = [](OptionTable& table, const std::string& method) -> Action {
+            const auto quick = std::make_shared<bool>(false);  // which variant, is decided before
+            table.begin_group("Run");
+            table
+                .add("quick", quick.get(),
+                     "a first look in seconds: clusters of the backbone's features, no training")
+                .flag_only()
+                .usual();
+            const Action action = declare_with({}, table, method);
+            return [action, quick](Session& session) { action(session); };
           }};
 }
 

@@ -198,6 +198,16 @@ std::string Option::to_toml() const {
       target_);
 }
 
+std::string Option::as_flag() const {
+  if (is_switch()) return to_toml() == "true" ? flag() : flag() + "=false";
+  std::string line = flag();
+  if (const auto* list = std::get_if<std::vector<std::string>*>(&target_)) {
+    for (const std::string& value : **list) line += ' ' + shell_word(value);
+    return line;
+  }
+  return line + ' ' + shell_word(is_text() ? text() : to_toml());
+}
+
 std::string Option::expected() const {
   if (!choices_.empty()) return fmt::format("one of {}", join(choices_, ", "));
   if (allowed_ != nullptr) return allowed_words_;

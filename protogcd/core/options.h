@@ -78,6 +78,8 @@ class Option {
   std::string text() const;
   /// The value as TOML, or empty where an optional value is not set.
   std::string to_toml() const;
+  /// As a command line has it, quoted for a shell: --flag VALUE.
+  std::string as_flag() const;
   /// What is allowed, in words: "an integer of at least 1".
   std::string expected() const;
 

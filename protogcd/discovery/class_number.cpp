@@ -45,12 +45,13 @@ constexpr double kNearestNeighbour = 0.04;
 
 // The largest number looked at where none is given: generous, as an estimate cannot be beyond it,
 // but with so many images for a class on average, as smaller clusters are no classes.
-constexpr std::int64_t kMostPerOldClass = 3, kMostBeside = 20, kLeastImagesPerClass = 5;
+constexpr std::int64_t kMostPerOldClass = 3, kMostBeside = 20, kMostWithoutLabels = 100,
+                       kLeastImagesPerClass = 5;
 
 /// Prototypes of the smaller model that is clustered: more than classes are likely, as too many
 /// split classes and too few merge them.
 constexpr std::int64_t ample_prototypes(std::int64_t old_classes) {
-  return 2 * old_classes + 10;
+  return old_classes == 0 ? kMostWithoutLabels / 3 : 2 * old_classes + 10;
 }
 
 ClassNumberPoint unknown(std::int64_t k) {
@@ -88,12 +89,15 @@ class Estimator {
 
   ClassNumber run();
   std::int64_t steps() const {
+    if (!trains()) return 0;
     const bool smaller_too = ample_prototypes(k_old_) < k_max_;
     return options_.seeds * cluster_steps() * (smaller_too ? 2 : 1);
   }
   std::vector<ClassNumberPoint> curve(const std::vector<std::int64_t>& ks);
 
  private:
+  bool trains() const { return options_.model.method->trains(); }
+  bool has_labels() const { return k_old_ > 0; }
   std::int64_t steps_per_epoch() const {
     return std::max<std::int64_t>(
         1, static_cast<std::int64_t>(material_.make_sampler({}, 0).batches_per_epoch()));
@@ -106,6 +110,7 @@ class Estimator {
     return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
   }
   CandidateOptions candidate(std::int64_t k, std::int64_t steps, std::int64_t seed) const;
+  std::vector<Candidate> clustered_models();
   std::vector<double> silhouettes(const std::vector<std::int64_t>& ks);
   std::vector<double> frozen_accuracies(const std::vector<std::int64_t>& ks);
   void try_numbers(const std::vector<std::int64_t>& ks);
@@ -132,8 +137,13 @@ CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps, std::i
   return options;
 }
 
-/// The mean over models with two numbers of prototypes and all seeds.
-std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
+/// Models with two numbers of prototypes, of every seed; or the backbone as it is.
+std::vector<Candidate> Estimator::clustered_models() {
+  std::vector<Candidate> trained;
+  if (!trains()) {
+    trained.push_back(untrained_candidate(material_, backbone_, context_));
+    return trained;
+  }
   const std::int64_t steps = cluster_steps();
   const std::int64_t epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
   std::vector<std::int64_t> prototypes = {k_max_};
@@ -146,17 +156,19 @@ std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) 
       models.back().method->become_candidate(epochs);
     }
   material_.prepare_bank(0);  // its time is not that of the steps
-  std::vector<Candidate> trained;
-  {
-    Progress progress("estimate", models.size() * static_cast<std::uint64_t>(steps), "steps",
-                      context_.progress());
-    trained = train_candidates(material_, backbone_, models, progress, context_);
-  }
+  Progress progress("estimate", models.size() * static_cast<std::uint64_t>(steps), "steps",
+                    context_.progress());
+  return train_candidates(material_, backbone_, models, progress, context_);
+}
+
+/// The mean over the models.
+std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
+  const std::vector<Candidate> models = clustered_models();
   std::vector<double> sums(ks.size(), 0);
-  for (const Candidate& model : trained) {
+  for (const Candidate& model : models) {
     const auto curve = silhouette_curve(model, labels_, ks, context_.seed, context_);
     for (std::size_t i = 0; i < ks.size(); ++i)
-      sums[i] += curve[i] / static_cast<double>(trained.size());
+      sums[i] += curve[i] / static_cast<double>(models.size());
   }
   for (std::size_t i = 0; i < ks.size(); ++i) {
     points_.try_emplace(ks[i], unknown(ks[i]));
@@ -228,21 +240,26 @@ ClassNumber Estimator::by_clusters() {
   const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
   std::vector<double> scores = smoothed(silhouettes(ks));
   const double best = *std::ranges::max_element(scores);
-  if (best < kApart) {
+  const bool can_score = trains() && has_labels();
+  if (best < kApart && can_score) {
     context_.log.info(
         fmt::format("the best silhouette is {:.2f}, at any number of clusters: classes are not "
                     "apart enough to count clusters; searching the Prototype Score",
                     best));
     return by_score();
   }
-  const std::vector<double> accuracy = smoothed(frozen_accuracies(ks));
-  for (std::size_t i = 0; i < ks.size(); ++i) scores[i] *= std::pow(accuracy[i], kAccuracyExponent);
+  if (has_labels()) {
+    const std::vector<double> accuracy = smoothed(frozen_accuracies(ks));
+    for (std::size_t i = 0; i < ks.size(); ++i)
+      scores[i] *= std::pow(accuracy[i], kAccuracyExponent);
+  }
   const double highest = *std::ranges::max_element(scores);
   ClassNumberPeak peak = find_peak(ks, scores, kClusterTolerance * highest);
   const std::int64_t between = ks.size() > 1 ? ks[1] - ks[0] - 1 : 0;  // numbers not looked at
   peak.low = std::max(peak.low - between, k_old_);
   peak.high = std::min(peak.high + between, k_max_);
-  return answer(peak, ClassNumberBasis::kClusters);
+  if (best < kApart) peak.sureness = Sureness::kUnsure;
+  return answer(peak, trains() ? ClassNumberBasis::kClusters : ClassNumberBasis::kFrozenClusters);
 }
 
 /// A coarse grid, then halfway to the neighbours of the best until they are near.
@@ -300,8 +317,13 @@ ClassNumber Estimator::by_algorithm_1() {
 }
 
 /// Whatever decided: where the backbone's own features do not keep the labelled classes together, a
-/// peak is no knowledge of classes.
+/// peak is no knowledge of classes. Without labelled images nothing says what a class is.
 void Estimator::earn_sureness(ClassNumber& result) {
+  if (!has_labels()) {
+    result.sureness = Sureness::kUnsure;
+    return;
+  }
+  if (!trains()) result.sureness = std::max(result.sureness, Sureness::kFairly);
   if (std::isnan(points_.at(result.k).frozen_accuracy)) frozen_accuracies({result.k});
   const double fit = points_.at(result.k).frozen_accuracy;
   if (fit < kWholeClasses) result.sureness = std::max(result.sureness, Sureness::kFairly);
@@ -321,9 +343,11 @@ ClassNumber Estimator::run() {
 std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& ks) {
   check_class_number(material_.set(), options_);
   silhouettes(ks);
-  frozen_accuracies(ks);
+  if (has_labels()) {
+    frozen_accuracies(ks);
+    try_numbers(ks);
+  }
   std::vector<ClassNumberPoint> result;
-  try_numbers(ks);
   for (const std::int64_t k : ks) result.push_back(points_.at(k));
   return result;
 }
@@ -335,18 +359,20 @@ std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptio
   if (options.k_max) return *options.k_max;
   const auto images = static_cast<std::int64_t>(set.train().size());
   const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
-  return std::max(old, std::min({kMostPerOldClass * old + kMostBeside,
-                                 images / kLeastImagesPerClass, old + unlabelled}));
+  const std::int64_t generous =
+      old == 0 ? kMostWithoutLabels : kMostPerOldClass * old + kMostBeside;
+  return std::max(old, std::min({generous, images / kLeastImagesPerClass, old + unlabelled}));
 }
 
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
   const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
   const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
-  if (set.count(SampleSet::kLabelled) == 0) {
+  if (old == 0 && options.rule == ClassNumberRule::kPaper) {
     throw DataError(
-        "the number of classes is estimated with the help of labelled images, and "
-        "there are none",
-        fmt::format("name the number with {}", option_name("k")));
+        "Algorithm 1 of the paper counts classes with the help of labelled images, and there are "
+        "none",
+        fmt::format("leave out {} paper, or name the number with {}", option_name("rule"),
+                    option_name("k")));
   }
   if (unlabelled == 0)
     throw DataError("no unlabelled images: there are no new classes to be counted in them");

@@ -5,7 +5,9 @@
 //              Clusters of the features as they were before training: do they keep the labelled
 //              classes whole (max-acc's accuracy)? K is where silhouette x accuracy^(1/4) is
 //              highest. Where even the best silhouette is low, classes are not apart from each
-//              other, and the Prototype Score is searched instead.
+//              other, and the Prototype Score is searched instead. Without labelled images the
+//              silhouette decides alone; for a method that does not train, that of the features as
+//              they are.
 //   kPaper     Algorithm 1: a binary search for the highest Prototype Score, as published.
 #pragma once
 
@@ -25,9 +27,10 @@ enum class ClassNumberRule { kClusters, kPaper };
 
 struct ClassNumberOptions {
   ClassNumberRule rule = ClassNumberRule::kClusters;
-  std::optional<std::int64_t> k_max = {};  ///< nothing: 3 K_old + 20, at most a fifth of the images
-  std::int64_t epochs = 3;                 ///< of a candidate of the Prototype Score, and
-  std::int64_t min_steps = 350;            ///< never fewer steps than these
+  /// Nothing: 3 K_old + 20 (100 where K_old is 0), at most a fifth of the images.
+  std::optional<std::int64_t> k_max = {};
+  std::int64_t epochs = 3;       ///< of a candidate of the Prototype Score, and
+  std::int64_t min_steps = 350;  ///< never fewer steps than these
   /// Of a model whose features are clustered; nothing: 18 epochs, at least 450 and at most 1,000.
   std::optional<std::int64_t> cluster_steps = {};
   std::int64_t seeds = 1;  ///< repetitions, which narrow the noise
@@ -35,8 +38,9 @@ struct ClassNumberOptions {
   CandidateOptions model = {};
 };
 
-/// UsageError or DataError where there is nothing to estimate from: no labelled or no unlabelled
-/// images, or a k_max below the old classes or above what the images can tell.
+/// UsageError or DataError where there is nothing to estimate from: no unlabelled images, none that
+/// are labelled for Algorithm 1, or a k_max below the old classes or above what the images can
+/// tell.
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 

@@ -85,9 +85,12 @@ std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
   const auto seconds_since = [](Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  const auto start = Clock::now();
-  std::vector<BaselineClassNumber> results = {
-      {"max-acc", max_acc(points, labels, k_old, k_max, context), seconds_since(start)}};
+  std::vector<BaselineClassNumber> results;
+  if (k_old > 0) {
+    const auto start = Clock::now();
+    const std::int64_t k = max_acc(points, labels, k_old, k_max, context);
+    results.push_back({"max-acc", k, seconds_since(start)});
+  }
 
   const auto second = Clock::now();
   const Silhouette silhouette(features);

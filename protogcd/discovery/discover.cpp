@@ -180,6 +180,29 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
   return method == options.train.method->name() && configuration_of(stored, then) == config;
 }
 
+/// The command that trains on the same data as a first look did, with all that was said about data,
+/// backbone and classes, in a folder beside that run's.
+std::string command_to_train(const DiscoverOptions& options, const Context& context) {
+  DiscoverOptions usual, next = options;
+  make_paths_absolute(usual);
+  next.train.method = usual.train.method;
+  next.train.out += "-trained";
+  next.train.overwrite = next.train.resume = false;
+  MachineOptions usual_machine, machine{.device = context.device,
+                                        .seed = context.seed,
+                                        .bad_images = options.bad_images,
+                                        .max_bad = options.max_bad};
+  std::string method = usual.train.method->name();
+  OptionTable defaults, table;
+  declare_configuration(defaults, method, usual, usual_machine);
+  declare_configuration(table, method, next, machine);
+  std::string command = context.command;
+  for (const Option& option : table.options())
+    if (option.to_toml() != defaults.find(option.key())->to_toml())
+      command += ' ' + option.as_flag();
+  return command;
+}
+
 Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
                    const Context& context) {
   const fs::path& out = options.train.out;
@@ -195,8 +218,15 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
                                     .fast_decode = options.images.fast_decode};
   LabelledData data = open_labelled_data(options, context.log);
   check_unlabelled(options, data.dataset);
-  return {.result = train(std::move(data.dataset), data.history, backbone, train_options, config,
-                          BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
+  Discovery found{.result =
+                      train(std::move(data.dataset), data.history, backbone, train_options, config,
+                            BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
+  const bool was_first_look = !train_options.method->trains() && train_options.estimate_k;
+  if (was_first_look && !context.command.empty()) {
+    found.result.next = command_to_train(options, context);
+    write_result(out / run_files::kResult, found.result);
+  }
+  return found;
 }
 
 }  // namespace
@@ -286,9 +316,7 @@ ClassNumber estimate_class_number(const DiscoverOptions& options, const Context&
   TrainingMaterial material(open_labelled_data(options, context.log).dataset, backbone, needed,
                             folder / "estimate",
                             BadImagePolicy::parse(options.bad_images, options.max_bad), context);
-  ClassNumberOptions how = train.estimate;
-  how.model = candidate_of(train);
-  return estimate_class_number(material, backbone, how, context);
+  return estimate_class_number(material, backbone, estimate_of(train), context);
 }
 
 /// One run after the other, each in a folder of its own with a configuration of its own.

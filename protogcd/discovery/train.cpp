@@ -23,6 +23,7 @@
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/head.h"
 #include "protogcd/run/run_folder.h"
+#include "protogcd/training/set_features.h"
 #include "protogcd/training/training_loop.h"
 
 namespace protogcd {
@@ -177,12 +178,12 @@ class Trainer {
         model_(backbone, info_, placement_, material.trunk()),
         method_(options.method->make(
             material.method_input(info_.k(), options.loop.schedule.epochs, context.seed))),
-        loop_(folder, material, model_.blocks(), *method_, options.loop,
-              identity_of(options, info_, material, context.seed), context) {}
+        sets_(material, model_.blocks(), context) {}
 
   RunResult run();
 
  private:
+  void train_epochs();
   void evaluate_all();
   at::Tensor calibrate_outliers_and_predict();
   void write_predictions();
@@ -202,7 +203,7 @@ class Trainer {
   const TrainingSet& set_;
   TrainedModel model_;
   std::unique_ptr<Method> method_;
-  TrainingLoop loop_;
+  MaterialFeatures sets_;
 
   Outcome outcome_;                                    ///< of the latest evaluation, as are
   std::optional<Evaluation> on_unlabelled_, on_test_;  ///< these
@@ -210,7 +211,7 @@ class Trainer {
 };
 
 void Trainer::evaluate_all() {
-  outcome_ = method_->outcome(loop_.sets());
+  outcome_ = method_->outcome(sets_);
   model_.set_prototypes(outcome_.prototypes);
   on_unlabelled_ = evaluate_on(SampleSet::kUnlabelled);
   if (set_.count(SampleSet::kTest) > 0) on_test_ = evaluate_on(SampleSet::kTest);
@@ -251,7 +252,7 @@ at::Tensor Trainer::calibrate_outliers_and_predict() {
 void Trainer::write_report_files(const at::Tensor& features) {
   if (!features.defined()) return;
   write_features(features);
-  if (!options_.report) return;
+  if (!options_.report || !options_.method->trains()) return;  // they show what training changed
   try {
     write_attention(folder_.attention(), backbone_, model_, set_,
                     attention_examples(predictions_, model_.info()), context_.threads);
@@ -298,6 +299,18 @@ void Trainer::warn_of_empty_classes(const RunResult& result) const {
                  : fmt::format("the number of {} classes", info_.k())));
 }
 
+void Trainer::train_epochs() {
+  TrainingLoop loop(folder_, material_, model_.blocks(), *method_, options_.loop,
+                    identity_of(options_, info_, material_, context_.seed), context_);
+  loop.run(options_.resume, [this](nlohmann::json& line) {
+    evaluate_all();
+    line["unlabelled"] = to_json(*on_unlabelled_);
+    line["test"] = on_test_ ? to_json(*on_test_) : nlohmann::json("none");
+    if (on_unlabelled_->samples == 0) return std::string();  // said as the run began
+    return fmt::format("unlabelled images: {}", in_words(*on_unlabelled_));
+  });
+}
+
 RunResult Trainer::run() {
   note_method(folder_, options_.method->name(), *method_);
   context_.log.info(
@@ -307,14 +320,8 @@ RunResult Trainer::run() {
   if (std::ranges::all_of(set_.of(SampleSet::kUnlabelled),
                           [](const Sample& sample) { return sample.truth < 0; }))
     context_.log.info("no labels to compare with: accuracies are not told");
-  loop_.run(options_.resume, [this](nlohmann::json& line) {
-    evaluate_all();
-    line["unlabelled"] = to_json(*on_unlabelled_);
-    line["test"] = on_test_ ? to_json(*on_test_) : nlohmann::json("none");
-    if (on_unlabelled_->samples == 0) return std::string();  // said as the run began
-    return fmt::format("unlabelled images: {}", in_words(*on_unlabelled_));
-  });
-  if (!on_unlabelled_) evaluate_all();  // a run that was resumed after its last epoch
+  if (options_.method->trains()) train_epochs();
+  if (!on_unlabelled_) evaluate_all();  // no training, or resumed after its last epoch
   const at::Tensor features = calibrate_outliers_and_predict();
 
   RunResult result{.k = info_.k(),
@@ -323,7 +330,7 @@ RunResult Trainer::run() {
                    .unlabelled = set_.count(SampleSet::kUnlabelled),
                    .test = set_.count(SampleSet::kTest),
                    .skipped = set_.skipped().listed(set_.sources()),
-                   .epochs = options_.loop.schedule.epochs,
+                   .epochs = options_.epochs(),
                    .on_unlabelled = *on_unlabelled_,
                    .on_test = on_test_,
                    .classes = describe_classes(info_.classes, info_.old_classes,
@@ -345,8 +352,11 @@ RunResult Trainer::run() {
 
 }  // namespace
 
-CandidateOptions candidate_of(const TrainOptions& options) {
-  return {.method = options.method, .schedule = options.loop.schedule, .sgd = options.loop.sgd};
+ClassNumberOptions estimate_of(const TrainOptions& options) {
+  ClassNumberOptions estimate = options.estimate;
+  estimate.model = {
+      .method = options.method, .schedule = options.loop.schedule, .sgd = options.loop.sgd};
+  return estimate;
 }
 
 namespace {
@@ -401,13 +411,13 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
              steps_per_epoch = static_cast<std::int64_t>(sampler.batches_per_epoch());
   RunWork work{.views = count(SampleSet::kUnlabelled) + count(SampleSet::kTest) +
                         count(SampleSet::kCalibration),
-               .steps = options.loop.schedule.epochs * std::max<std::int64_t>(steps_per_epoch, 1),
+               .steps = options.epochs() * std::max<std::int64_t>(steps_per_epoch, 1),
                .views_per_step = 2 * batch,
-               .fresh_views = !options.material.use_bank};
+               .fresh_views = !material.bank_plan()};
   if (estimates || options.look_at_data) work.views += count(SampleSet::kLabelled);
   if (const auto& bank = material.bank_plan())
     work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
-  if (estimates) work.steps += estimate_steps(material, backbone, options.estimate, context);
+  if (estimates) work.steps += estimate_steps(material, backbone, estimate_of(options), context);
   context.log.info(fmt::format("about {} in all{}{}",
                                human_seconds(about_seconds(work, material, backbone)),
                                estimates ? ", the number of classes included" : "",
@@ -421,11 +431,9 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
   const std::string settings = estimate_settings(options.estimate, context.seed);
   if (options.resume && fs::exists(folder.estimate()))
     return stored_class_number(folder.estimate(), settings);
-  ClassNumberOptions how = options.estimate;
-  how.model = candidate_of(options);
   ClassNumber found;
   try {
-    found = estimate_class_number(material, backbone, how, context);
+    found = estimate_class_number(material, backbone, estimate_of(options), context);
   } catch (const InterruptedError& error) {
     throw InterruptedError(
         error.marked(),
@@ -456,6 +464,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
   needed.sees_labelled = estimates || options.method->sees_labelled() || options.look_at_data;
+  needed.use_bank = options.material.use_bank && options.method->trains();
   const std::size_t kept_out =
       keep_out_for_calibration(dataset, options.calibration_share, context.seed);
   if (kept_out > 0) {
@@ -464,7 +473,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
         option_name("calibration_share"), options.calibration_share));
   }
   TrainingMaterial material(std::move(dataset), backbone, needed, folder.path(), policy, context);
-  if (estimates) check_class_number(material.set(), options.estimate);
+  if (estimates) check_class_number(material.set(), estimate_of(options));
   tell_time(material, backbone, options, estimates, context);
   std::optional<ClassNumber> estimate;
   if (estimates) {

@@ -13,8 +13,8 @@
 
 namespace protogcd {
 
-/// A model of such a run, for an estimate of its number of classes.
-CandidateOptions candidate_of(const TrainOptions& options);
+/// How such a run estimates its number of classes.
+ClassNumberOptions estimate_of(const TrainOptions& options);
 
 /// Trains, evaluates, predicts the unlabelled images and writes the run folder, `config` among it.
 /// What cannot be read is left out first, so that no later step fails on it. The options must be

@@ -48,6 +48,21 @@ void declare_views(OptionTable& table, MaterialOptions& material) {
       .at_most(100);
 }
 
+void declare_epochs(OptionTable& table, LoopOptions& loop) {
+  table
+      .add("epochs", &loop.schedule.epochs,
+           "how long to train; an epoch draws as many images as there are")
+      .at_least(1)
+      .at_most(1'000'000)
+      .usual();
+  table.add("eval_every", &loop.eval_every, "epochs between evaluations").at_least(1).incidental();
+  table
+      .add("checkpoint_seconds", &loop.checkpoint_seconds,
+           "time between checkpoints; 0: after every step")
+      .at_least(0)
+      .incidental();
+}
+
 void declare_training(OptionTable& table, TrainOptions& options) {
   table.begin_group("Training");
   table.add("batch_size", &options.material.batch, "images a step, two views each")
@@ -68,18 +83,21 @@ void declare_training(OptionTable& table, TrainOptions& options) {
 
 }  // namespace
 
-void declare_estimate_options(OptionTable& table, ClassNumberOptions& options) {
+void declare_estimate_options(OptionTable& table, ClassNumberOptions& options,
+                              const MethodOptions& method) {
   table.begin_group("Number of classes");
+  table
+      .add("k_max", &options.k_max,
+           "most classes there can be; 3 K_old + 20 (100 without labelled images), at most a fifth "
+           "of the images, if not given")
+      .at_least(1)
+      .incidental();  // the number that was found is what counts
+  if (!method.trains()) return;
   table
       .add_choice<ClassNumberRule, ClassNumberRule>(
           "rule", &options.rule,
           {{"clusters", ClassNumberRule::kClusters}, {"paper", ClassNumberRule::kPaper}},
           "how classes are counted: by clusters of trained features, or as the paper's Algorithm 1")
-      .incidental();  // the number that was found is what counts
-  table
-      .add("k_max", &options.k_max,
-           "most classes there can be; 3 K_old + 20, at most a fifth of the images, if not given")
-      .at_least(1)
       .incidental();
   table
       .add("cluster_steps", &options.cluster_steps,
@@ -99,10 +117,11 @@ void declare_estimate_options(OptionTable& table, ClassNumberOptions& options) {
 }
 
 void declare_model_options(OptionTable& table, TrainOptions& options) {
-  declare_training(table, options);
+  const bool trains = options.method->trains();
+  if (trains) declare_training(table, options);
   table.begin_group(fmt::format("{} {}", kMethodGroup, options.method->name()));
   options.method->declare(table);
-  declare_views(table, options.material);
+  if (trains) declare_views(table, options.material);
   table
       .add("cache_gb", &options.material.cache_gb,
            "memory for decoded images and tokens; half of what is free if not given")
@@ -129,20 +148,7 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .at_least(1)
       .usual()
       .incidental();  // what it comes to is what counts
-  table
-      .add("epochs", &options.loop.schedule.epochs,
-           "how long to train; an epoch draws as many images as there are")
-      .at_least(1)
-      .at_most(1'000'000)
-      .usual();
-  table.add("eval_every", &options.loop.eval_every, "epochs between evaluations")
-      .at_least(1)
-      .incidental();
-  table
-      .add("checkpoint_seconds", &options.loop.checkpoint_seconds,
-           "time between checkpoints; 0: after every step")
-      .at_least(0)
-      .incidental();
+  if (options.method->trains()) declare_epochs(table, options.loop);
   table.add("deterministic", &options.deterministic, "on CUDA: the same bits every time")
       .incidental();
   std::vector<std::pair<std::string, OutlierScore>> scores;
@@ -174,14 +180,14 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
   table.begin_group("Number of classes");
   table.add("estimate_k", &options.estimate_k, "estimate K first where it is not given")
       .incidental();
-  declare_estimate_options(table, options.estimate);
+  declare_estimate_options(table, options.estimate, *options.method);
 }
 
 std::vector<std::string> resolve(TrainOptions& options, const TrainFacts& facts) {
   std::vector<std::string> decided = options.method->resolve(
       {.epochs = options.loop.schedule.epochs, .has_builtin_backbone = facts.has_builtin_backbone});
   MaterialOptions& material = options.material;
-  if (!material.borrow) {
+  if (options.method->trains() && !material.borrow) {
     material.borrow = material.use_bank ? kBankBorrow : 0;
     if (material.use_bank) decided.push_back(fmt::format("borrow {}: with a bank", kBankBorrow));
   }

@@ -40,12 +40,16 @@ struct TrainOptions {
   /// Looks at the data by the backbone's own features: does it fit the labelled classes?
   bool look_at_data = false;
 
+  /// None for a method that does not train.
+  std::int64_t epochs() const { return method->trains() ? loop.schedule.epochs : 0; }
+
   bool deterministic = false;  ///< on CUDA: the same bits every time, at some cost
   bool report = true;          ///< also what only the report needs: where the model looks
 };
 
-/// How the number of classes is searched for.
-void declare_estimate_options(OptionTable& table, ClassNumberOptions& options);
+/// How the number of classes is searched for, by models of this method.
+void declare_estimate_options(OptionTable& table, ClassNumberOptions& options,
+                              const MethodOptions& method);
 /// What a model depends on beside its number of classes and how long it is trained.
 void declare_model_options(OptionTable& table, TrainOptions& options);
 /// All of them. An option that is not incidental is part of the run's identity.

@@ -88,6 +88,9 @@ class SetFeatures {
   virtual at::Tensor labels() const = 0;
 };
 
+/// All features of a set as unit rows, on the CPU in float32: [N, D], or [0] where it is empty.
+at::Tensor unit_features(SetFeatures& sets, SampleSet set);
+
 struct EpochInput {
   std::int64_t epoch = 0;
   std::int64_t images_per_step = 0;  ///< of the first stream, over all processes

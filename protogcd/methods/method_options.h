@@ -39,6 +39,8 @@ class MethodOptions {
   virtual void check_unknown_classes() const {}
   /// What the numbers depend on beside the options' values: the content of a file that one names.
   virtual std::map<std::string, std::string> identity() const { return {}; }
+  /// False: no step is ever taken, `outcome` is all of it, on features of the backbone as it is.
+  virtual bool trains() const { return true; }
   /// Whether it looks at whole sets of labelled images: their tokens are then kept.
   virtual bool sees_labelled() const { return false; }
   /// UsageError where the options do not fit what the method is made for.

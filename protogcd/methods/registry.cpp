@@ -15,6 +15,7 @@ namespace protogcd {
 #define PROTOGCD_METHODS(METHOD) \
   METHOD(protogcd_options, "joint prototypes, soft and hard pseudo-labels (Ma et al., TPAMI 2025)") \
   METHOD(simgcd_options, "a classifier that teaches itself, entropy of its mean (Wen et al., ICCV 2023)") \
+  METHOD(kmeans_options, "clusters of the backbone's own features, without any training (Vaze et al., CVPR 2022)") \
   /* the next one */
 // clang-format on
 
@@ -32,6 +33,13 @@ const std::vector<RegisteredMethod>& registered_methods() {
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const RegisteredMethod& method : registered_methods()) names.push_back(method.name);
+  return names;
+}
+
+std::vector<std::string> trained_method_names() {
+  std::vector<std::string> names;
+  for (const RegisteredMethod& method : registered_methods())
+    if (method.options()->trains()) names.push_back(method.name);
   return names;
 }
 

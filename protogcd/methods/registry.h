@@ -19,6 +19,8 @@ struct RegisteredMethod {
 /// The first is the default.
 const std::vector<RegisteredMethod>& registered_methods();
 std::vector<std::string> method_names();
+/// Those that train.
+std::vector<std::string> trained_method_names();
 /// Its options at their defaults. UsageError, naming the known ones, where there is none.
 MethodChoice find_method(std::string_view name);
 /// The methods that have an option of this key: who tells one method another's option is told.

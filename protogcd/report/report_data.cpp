@@ -99,10 +99,10 @@ Json coordinates(std::span<const float> points) {
   return list;
 }
 
-Json map_of(const RunContents& run, const FeatureMap& map) {
+Json map_of(const RunContents& run, const FeatureMap& map, bool is_trained) {
   if (map.after.empty()) return nullptr;
   return {{"rows", run.embeddings->rows},
-          {"before", coordinates(map.before)},
+          {"before", is_trained ? coordinates(map.before) : Json(nullptr)},
           {"after", coordinates(map.after)},
           {"prototypes", coordinates(map.prototypes)}};
 }
@@ -163,11 +163,14 @@ Json epochs_of(const fs::path& file, const fs::path& run_file) {
 Json estimate_of(const RunResult& result) {
   if (!result.estimate) return nullptr;
   const ClassNumber& estimate = *result.estimate;
+  const bool has_labels = estimate.k_old > 0;
   Json curve = Json::array();
   for (const ClassNumberPoint& point : estimate.curve) {
     double score = point.log_score;
-    if (std::isfinite(point.silhouette) && std::isfinite(point.frozen_accuracy))
-      score = point.silhouette * std::pow(std::max(point.frozen_accuracy, 0.0), 0.25);
+    if (std::isfinite(point.silhouette) && (std::isfinite(point.frozen_accuracy) || !has_labels)) {
+      score = point.silhouette *
+              (has_labels ? std::pow(std::max(point.frozen_accuracy, 0.0), 0.25) : 1);
+    }
     if (std::isfinite(score)) curve.push_back({{"k", point.k}, {"score", score}});
   }
   return {{"k", estimate.k},
@@ -255,6 +258,7 @@ Json summary_of(const RunResult& result, const fs::path& run) {
           {"new", number_or_null(scores, "new")},
           {"seconds", result.seconds},
           {"epochs", result.epochs},
+          {"next", result.next},
           {"device", device_of(run / run_files::kRun)}};
 }
 
@@ -328,7 +332,7 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
                    {"version", fmt::format("protogcd {}", kVersion)},
                    {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
                    {"sprites", sprites_of(sprites)},
-                   {"map", map_of(run, map)},
+                   {"map", map_of(run, map, result.epochs > 0)},
                    {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
                    {"epochs", epochs_of(folder / run_files::kMetrics, folder / run_files::kRun)},
                    {"confusion", confusion_of(images, truth_names, run.classes.size())},

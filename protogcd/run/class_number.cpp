@@ -28,7 +28,8 @@ double score_of(const nlohmann::json& json) {
 }
 
 constexpr const char* kSurenessWords[] = {"sure", "fairly sure", "unsure"};
-constexpr const char* kBasisWords[] = {"clusters", "prototype score", "algorithm 1"};
+constexpr const char* kBasisWords[] = {"clusters", "prototype score", "algorithm 1",
+                                       "frozen clusters"};
 
 /// The enumerator whose word this is.
 template <class Enum, std::size_t kCount>
@@ -77,7 +78,7 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
   result.sureness = from_word<Sureness>(kSurenessWords, json.at("sure"));
   result.basis = from_word<ClassNumberBasis>(kBasisWords, json.at("by"));
   result.is_largest = json.at("is_largest");
-  if (result.k_old < 1 || result.k < result.k_old)
+  if (result.k_old < 0 || result.k < std::max<std::int64_t>(result.k_old, 1))
     throw DataError(fmt::format("{} classes, {} of them old", result.k, result.k_old));
   for (const auto& point : json.at("curve")) {
     result.curve.push_back({point.at("k"), score_of(point.at("frozen_accuracy")),
@@ -94,6 +95,25 @@ double ClassNumber::frozen_accuracy() const {
   return point == curve.end() ? std::numeric_limits<double>::quiet_NaN() : point->frozen_accuracy;
 }
 
+namespace {
+
+/// Says no more of the labelled classes than the clusters' accuracy on them has earned.
+std::string clusters_in_words(const ClassNumber& found) {
+  if (found.k_old == 0) {
+    return "Clusters of this number are the most distinct; without labelled images nothing says "
+           "what a class is";
+  }
+  const double accuracy = found.frozen_accuracy();
+  if (std::isnan(accuracy) || accuracy >= kWholeClasses)
+    return "Clusters of this number are distinct and keep the labelled classes whole";
+  return fmt::format(
+      "Clusters of this number are the most distinct, but by the backbone's own features only "
+      "{:.0f}% of the labelled images are in the cluster of their class",
+      100 * accuracy);
+}
+
+}  // namespace
+
 std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   const bool unsure = sureness == Sureness::kUnsure;
   std::string others;
@@ -109,20 +129,15 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   constexpr const char* kOverlapping =
       "Classes overlap too much to count clusters; at this number the old ones keep their images, "
       "and theirs alone, best";
-  const double accuracy = frozen_accuracy();
-  const std::string clusters =
-      std::isnan(accuracy) || accuracy >= kWholeClasses
-          ? "Clusters of this number are distinct and keep the labelled classes whole"
-          : fmt::format(
-                "Clusters of this number are the most distinct, but by the backbone's own "
-                "features only {:.0f}% of the labelled images are in the cluster of their "
-                "class",
-                100 * accuracy);
-  const std::string why[] = {clusters, kOverlapping,
-                             "Algorithm 1 of the paper ended at this number"};
-  return fmt::format("about {} classes: the {} old ones and {} new ({}: {}). {}. Estimated in {}.",
-                     k, k_old, k - k_old, protogcd::in_words(sureness), others,
-                     why[static_cast<int>(basis)], human_seconds(seconds));
+  const std::string why[] = {
+      clusters_in_words(*this), kOverlapping, "Algorithm 1 of the paper ended at this number",
+      "Clusters of this number are the most distinct by the backbone's own features, without "
+      "training: a first look"};
+  const std::string which =
+      k_old == 0 ? "all of them new" : fmt::format("the {} old ones and {} new", k_old, k - k_old);
+  return fmt::format("about {} classes: {} ({}: {}). {}. Estimated in {}.", k, which,
+                     protogcd::in_words(sureness), others, why[static_cast<int>(basis)],
+                     human_seconds(seconds));
 }
 
 }  // namespace protogcd

@@ -23,8 +23,9 @@ struct ClassNumberPoint {
 inline constexpr double kWholeClasses = 0.8, kLeastForFairly = 0.6;
 
 enum class Sureness { kSure, kFairly, kUnsure };
-/// What decided: clusters, the Prototype Score because clusters overlap, or Algorithm 1.
-enum class ClassNumberBasis { kClusters, kPrototypeScore, kAlgorithm1 };
+/// What decided: clusters of trained features, the Prototype Score because clusters overlap,
+/// Algorithm 1, or clusters of features without training.
+enum class ClassNumberBasis { kClusters, kPrototypeScore, kAlgorithm1, kFrozenClusters };
 
 std::string in_words(Sureness sureness);
 std::string in_words(ClassNumberBasis basis);

@@ -105,6 +105,7 @@ nlohmann::json to_json(const RunResult& result) {
   if (!std::isnan(result.frozen_accuracy)) json["frozen_accuracy"] = result.frozen_accuracy;
   json["epochs"] = result.epochs;
   json["seconds"] = result.seconds;
+  if (!result.next.empty()) json["next"] = result.next;
   json["classes"] = nlohmann::json::array();
   for (const FoundClass& found : result.classes) json["classes"].push_back(to_json(found));
   json["test"] = result.on_test ? to_json(*result.on_test) : nlohmann::json("none");
@@ -129,6 +130,7 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   const nlohmann::json threshold = json.value("outlier_threshold", nlohmann::json::object());
   result.outlier_keep = threshold.value("kept", result.outlier_keep);
   result.calibrated_on = threshold.value("held_out_images", std::size_t{0});
+  result.next = json.value("next", "");
   result.frozen_accuracy = json.value("frozen_accuracy", result.frozen_accuracy);
   if (json.contains("estimate")) result.estimate = ClassNumber::from_json(json.at("estimate"));
   const auto on_test = json.find("test");

@@ -35,6 +35,7 @@ struct RunResult {
   /// Of the labelled images, those whose nearest neighbours by the backbone's own features, before
   /// any training, are of their class; NaN where nobody looked.
   double frozen_accuracy = std::numeric_limits<double>::quiet_NaN();
+  std::string next = {};           ///< the command that a first look leads to; empty after training
   std::filesystem::path out = {};  ///< the run's folder
 };
 

@@ -18,14 +18,6 @@
 namespace protogcd {
 namespace {
 
-at::Tensor unit_features(SetFeatures& sets, SampleSet set) {
-  std::vector<at::Tensor> parts;
-  sets.for_each(set, [&](const at::Tensor& features) {
-    parts.push_back(unit_rows(features).to(at::kCPU, at::kFloat));
-  });
-  return at::cat(parts);
-}
-
 Candidate describe(SetFeatures& sets) {
   return {.labelled = unit_features(sets, SampleSet::kLabelled),
           .unlabelled = unit_features(sets, SampleSet::kUnlabelled),

@@ -48,7 +48,6 @@ class TrainingLoop::State {
         checkpoints_(folder.checkpoints(), std::move(identity)) {}
 
   void run(bool resume, const Evaluate& evaluate);
-  SetFeatures& sets() { return sets_; }
 
  private:
   void begin(bool resume);
@@ -220,10 +219,6 @@ TrainingLoop::~TrainingLoop() = default;
 
 void TrainingLoop::run(bool resume, const Evaluate& evaluate) {
   state_->run(resume, evaluate);
-}
-
-SetFeatures& TrainingLoop::sets() {
-  return state_->sets();
 }
 
 }  // namespace protogcd

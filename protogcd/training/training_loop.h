@@ -39,11 +39,8 @@ class TrainingLoop {
 
   /// Trains from the beginning, or with `resume` from the newest checkpoint. Writes a line of
   /// metrics and TensorBoard scalars for every epoch. Asked to stop, it writes a checkpoint and
-  /// throws InterruptedError. UsageError where training diverges.
+  /// throws InterruptedError. TrainingError where training diverges.
   void run(bool resume, const Evaluate& evaluate);
-
-  /// Whole sets as the blocks see them now.
-  SetFeatures& sets();
 
  private:
   class State;

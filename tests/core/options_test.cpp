@@ -53,6 +53,17 @@ TEST_F(OptionTableTest, TakesValuesOfEveryTypeFromToml) {
   EXPECT_EQ(k, 7);
 }
 
+TEST_F(OptionTableTest, ValuesAreWrittenAsACommandLineHasThem) {
+  table.apply_toml("k = 7\nviews = 'bank'\noverwrite = true\noutliers = ['a b', \"it's\"]\n", "f");
+  EXPECT_EQ(table.find("k")->as_flag(), "--k 7");
+  EXPECT_EQ(table.find("lambda_sup")->as_flag(), "--lambda-sup 0.35");
+  EXPECT_EQ(table.find("views")->as_flag(), "--views bank");
+  EXPECT_EQ(table.find("overwrite")->as_flag(), "--overwrite");
+  EXPECT_EQ(table.find("outliers")->as_flag(), "--outliers 'a b' 'it'\\''s'");
+  overwrite = false;
+  EXPECT_EQ(table.find("overwrite")->as_flag(), "--overwrite=false");
+}
+
 TEST_F(OptionTableTest, FlagsWinOverTheFile) {
   const std::vector<std::string> five = {"5"};
   EXPECT_EQ(table.find("epochs")->assign(five, OptionSource::kFlag), std::nullopt);

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -238,6 +239,14 @@ TEST(ClassNumber, SurvivesItsFile) {
   EXPECT_EQ(again.curve[0].log_score, -kInfinity);
 }
 
+TEST(ClassNumber, WithoutLabelledImagesNoSentenceSpeaksOfLabelledClasses) {
+  const ClassNumber found{.k = 7, .k_old = 0, .low = 6, .high = 8};
+  EXPECT_THAT(found.in_words(),
+              AllOf(HasSubstr("7 classes: all of them new"), HasSubstr("without labelled images")));
+  EXPECT_THAT(found.in_words(), Not(HasSubstr("whole")));
+  EXPECT_EQ(ClassNumber::from_json(found.to_json()).k_old, 0);
+}
+
 TEST(ClassNumber, AFileThatMakesNoSenseIsAnError) {
   const auto with = [](const char* key, const nlohmann::json& value) {
     nlohmann::json json = ClassNumber{.k = 15, .k_old = 10, .low = 15, .high = 15}.to_json();
@@ -245,6 +254,7 @@ TEST(ClassNumber, AFileThatMakesNoSenseIsAnError) {
     return json;
   };
   EXPECT_THROW(ClassNumber::from_json(with("k", 9)), DataError);
+  EXPECT_THROW(ClassNumber::from_json(with("k_old", -1)), DataError);
   EXPECT_THROW(ClassNumber::from_json(with("sure", "certain")), DataError);
   EXPECT_THROW(ClassNumber::from_json(with("by", "magic")), DataError);
 }

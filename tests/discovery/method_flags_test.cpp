@@ -84,7 +84,7 @@ TEST(MethodFlags, AnotherMethodsOptionNamesItsOwner) {
 }
 
 TEST(MethodFlags, EveryMethodRunsFromAFileResumesByItselfAndPredicts) {
-  for (const std::string& name : method_names()) {
+  for (const std::string& name : trained_method_names()) {
     SCOPED_TRACE(name);
     const TinyRun tiny(4);
     write_file_atomically(tiny.folder / "c.toml", "method = \"" + name + "\"\n");
@@ -127,7 +127,7 @@ TEST(MethodFlags, AnotherTemperatureLeavesAsManyImagesOutliers) {
 
 TEST(MethodFlags, AResumedRunKnowsItsMethodHoweverItIsAskedFor) {
   const TinyRun tiny(4);
-  json_of(run_protogcd(tiny.train("run", {"--method", method_names().back()})));
+  json_of(run_protogcd(tiny.train("run", {"--method", trained_method_names().back()})));
   write_file_atomically(tiny.folder / "c.toml",
                         "out = \"" + (tiny.folder / "run").string() + "\"\n");
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{

@@ -522,7 +522,13 @@ void drive_page(const std::string& script) {
   write_run(folder / "run");
   write_run(folder / "it's-2");
   write_file_atomically(folder / "it's-2/config.toml", "k = 4 # another\n");
-  for (const char* run : {"run", "it's-2"})
+  write_run(folder / "first-look");
+  nlohmann::json first_look = nlohmann::json::parse(read_text_file(folder / "first-look/result.json"));
+  first_look["epochs"] = 0;
+  first_look["next"] = "protogcd discover --out '<b>'";
+  write_file_atomically(folder / "first-look/result.json", first_look.dump());
+  std::filesystem::remove(folder / "first-look/metrics.jsonl");
+  for (const char* run : {"run", "it's-2", "first-look"})
     write_report(folder / run, folder / run / "report.html", Context{});
   const auto result = testing::run_command(
       {"node", testing::source_folder() + "/web/tests/" + script, folder / "run/report.html",

@@ -305,7 +305,7 @@ TEST_P(EveryMethod, FewerImagesThanABatchAreOneBatch) {
 }
 
 std::vector<std::string> names_and_toy() {
-  std::vector<std::string> names = method_names();
+  std::vector<std::string> names = trained_method_names();
   names.emplace_back("toy");
   return names;
 }

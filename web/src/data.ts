@@ -93,7 +93,8 @@ export interface Report {
     old: number | null;
     new: number | null;
     seconds: number;
-    epochs: number;
+    epochs: number; // 0: nothing was trained
+    next: string; // the command that a first look leads to; empty after training
     device: string;
   };
   estimate: Estimate | null;

@@ -17,16 +17,19 @@ export function summary(report: Report): HTMLElement {
     cards.append(card(percent(s.all), 'right', `known ${percent(s.old)}, new ${percent(s.new)}`));
   }
   const counting = report.estimate?.seconds ? `, ${duration(report.estimate.seconds)} of it to count classes` : '';
-  cards.append(card(duration(s.seconds), `${s.epochs} epochs`, `${s.device}${counting}`));
+  cards.append(card(duration(s.seconds), s.epochs ? `${s.epochs} epochs` : 'without training', `${s.device}${counting}`));
   const children: Node[] = [cards];
   if (s.suspect) children.push(h('p', { class: 'problem', role: 'note' }, `${s.suspect[0]!.toUpperCase()}${s.suspect.slice(1)}.`));
+  if (s.next) children.push(h('p', { class: 'lead', role: 'note' }, 'This was a first look, without training. Now train: ', h('code', {}, s.next)));
   if (report.estimate) children.push(estimate(report));
   return section('summary', 'Summary', '', ...children);
 }
 
+const kSmoothed = ' It is read from these values smoothed, so a single point may lie higher.';
 /** Why the estimate need not be the highest point, by what decided (gcd/class_number.h). */
 const kReadings: Record<string, string> = {
-  clusters: ' It is read from these values smoothed, so a single point may lie higher.',
+  clusters: kSmoothed,
+  'frozen clusters': kSmoothed,
   'algorithm 1': ' It is where a binary search ended, which may pass by a higher point.',
 };
 

@@ -1,9 +1,9 @@
-// Drives a report page in a real browser, as a person would. Usage: node page.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER
+// Drives a report page in a real browser, as a person would. Usage: node page.mjs REPORT.html CHROMIUM PLAYWRIGHT_FOLDER FOLDER
 // The page is that of tests/report/report_test.cpp: hostile names, two known classes and two new ones.
 import assert from 'node:assert/strict';
 import { chooseAll, downloadCorrections, findPoint, openBrowser } from './browser.mjs';
 
-const [report, executablePath, playwright] = process.argv.slice(2);
+const [report, executablePath, playwright, folder] = process.argv.slice(2);
 const { browser, page, check, open } = await openBrowser(executablePath, playwright, { viewport: { width: 1200, height: 300 } });
 const cards = () => page.locator('.card:visible');
 
@@ -142,6 +142,14 @@ await check('what cannot be shown says why', async () => {
   await page.locator('#attention').scrollIntoViewIfNeeded();
   await page.waitForSelector('#attention .note:text("could not be shown: no pictures today")', { timeout: 20000 });
   assert.equal(await page.locator('section#configuration').count(), 1);
+});
+await check('a first look says that it was one, and which command trains', async () => {
+  await open(`${folder}/first-look/report.html`);
+  assert.equal(await page.locator('#summary .lead code').textContent(), "protogcd discover --out '<b>'");
+  assert.match(await page.locator('#summary').textContent(), /without training/);
+  assert.equal(await page.locator('section#training').count(), 0);
+  await open(report);
+  assert.equal(await page.locator('#summary .lead').count(), 0);
 });
 await browser.close();
 
