@@ -23,6 +23,7 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMostGridPoints = 60;
 constexpr std::int64_t kStarts = 3;       // of k-means, for each K
+constexpr std::int64_t kQuickStarts = 2;  // the same for a first look
 constexpr double kWidestInterval = 0.27;  // of k
 
 // Set by the tasks in docs/notes/class-number.md.
@@ -110,9 +111,16 @@ class Estimator {
     return std::max(options_.epochs * steps_per_epoch(), options_.min_steps);
   }
   CandidateOptions candidate(std::int64_t k, std::int64_t steps, std::int64_t seed) const;
-  std::vector<Candidate> clustered_models();
-  std::vector<double> silhouettes(const std::vector<std::int64_t>& ks);
-  std::vector<double> frozen_accuracies(const std::vector<std::int64_t>& ks);
+  std::vector<Candidate> trained_models();
+  void look_at_clusters(const std::vector<std::int64_t>& ks);
+  void silhouettes(const std::vector<std::int64_t>& ks);
+  void frozen_accuracies(const std::vector<std::int64_t>& ks);
+  std::vector<double> of_points(const std::vector<std::int64_t>& ks,
+                                double ClassNumberPoint::*value) const {
+    std::vector<double> values;
+    for (const std::int64_t k : ks) values.push_back(points_.at(k).*value);
+    return values;
+  }
   void try_numbers(const std::vector<std::int64_t>& ks);
   ClassNumber by_clusters();
   ClassNumber by_score();
@@ -137,13 +145,8 @@ CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps, std::i
   return options;
 }
 
-/// Models with two numbers of prototypes, of every seed; or the backbone as it is.
-std::vector<Candidate> Estimator::clustered_models() {
-  std::vector<Candidate> trained;
-  if (!trains()) {
-    trained.push_back(untrained_candidate(material_, backbone_, context_));
-    return trained;
-  }
+/// With two numbers of prototypes, of every seed.
+std::vector<Candidate> Estimator::trained_models() {
   const std::int64_t steps = cluster_steps();
   const std::int64_t epochs = (steps + steps_per_epoch() - 1) / steps_per_epoch();
   std::vector<std::int64_t> prototypes = {k_max_};
@@ -162,8 +165,8 @@ std::vector<Candidate> Estimator::clustered_models() {
 }
 
 /// The mean over the models.
-std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
-  const std::vector<Candidate> models = clustered_models();
+void Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
+  const std::vector<Candidate> models = trained_models();
   std::vector<double> sums(ks.size(), 0);
   for (const Candidate& model : models) {
     const auto curve = silhouette_curve(model, labels_, ks, context_.seed, context_);
@@ -174,15 +177,24 @@ std::vector<double> Estimator::silhouettes(const std::vector<std::int64_t>& ks) 
     points_.try_emplace(ks[i], unknown(ks[i]));
     points_[ks[i]].silhouette = sums[i];
   }
-  return sums;
 }
 
-std::vector<double> Estimator::frozen_accuracies(const std::vector<std::int64_t>& ks) {
+void Estimator::frozen_accuracies(const std::vector<std::int64_t>& ks) {
   const auto curve = labelled_accuracy_curve(untrained_candidate(material_, backbone_, context_),
                                              labels_, ks, context_);
   for (std::size_t i = 0; i < ks.size(); ++i)
     points_.try_emplace(ks[i], unknown(ks[i])).first->second.frozen_accuracy = curve[i];
-  return curve;
+}
+
+/// Silhouettes and accuracies of the features as they are, by the same clusters.
+void Estimator::look_at_clusters(const std::vector<std::int64_t>& ks) {
+  const auto curve = cluster_curve(untrained_candidate(material_, backbone_, context_), labels_, ks,
+                                   kQuickStarts, context_);
+  for (std::size_t i = 0; i < ks.size(); ++i) {
+    ClassNumberPoint& point = points_.try_emplace(ks[i], unknown(ks[i])).first->second;
+    point.silhouette = curve[i].silhouette;
+    point.frozen_accuracy = curve[i].accuracy;
+  }
 }
 
 /// Trains those of these numbers that were not tried yet, each with every seed.
@@ -238,7 +250,12 @@ ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basi
 
 ClassNumber Estimator::by_clusters() {
   const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
-  std::vector<double> scores = smoothed(silhouettes(ks));
+  if (trains()) {
+    silhouettes(ks);
+  } else {
+    look_at_clusters(ks);
+  }
+  std::vector<double> scores = smoothed(of_points(ks, &ClassNumberPoint::silhouette));
   const double best = *std::ranges::max_element(scores);
   const bool can_score = trains() && has_labels();
   if (best < kApart && can_score) {
@@ -249,7 +266,9 @@ ClassNumber Estimator::by_clusters() {
     return by_score();
   }
   if (has_labels()) {
-    const std::vector<double> accuracy = smoothed(frozen_accuracies(ks));
+    if (trains()) frozen_accuracies(ks);
+    const std::vector<double> accuracy =
+        smoothed(of_points(ks, &ClassNumberPoint::frozen_accuracy));
     for (std::size_t i = 0; i < ks.size(); ++i)
       scores[i] *= std::pow(accuracy[i], kAccuracyExponent);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 
 #include "protogcd/analysis/accuracy.h"
@@ -61,6 +62,24 @@ std::vector<double> labelled_accuracy_curve(const Candidate& frozen, const at::T
   return curve;
 }
 
+std::vector<ClusterPoint> cluster_curve(const Candidate& frozen, const at::Tensor& labels,
+                                        const std::vector<std::int64_t>& ks, std::int64_t starts,
+                                        const Context& context) {
+  const at::Tensor features = at::cat({frozen.labelled, frozen.unlabelled});
+  const Points points(features, "features");
+  const Silhouette silhouette(features);
+  std::vector<ClusterPoint> curve;
+  for (const std::int64_t k : ks) {
+    const Clustering clusters =
+        kmeans(points, {.k = k, .starts = starts, .seed = context.seed, .stop = context.stop});
+    curve.push_back({.silhouette = silhouette(clusters.labels),
+                     .inertia = clusters.inertia,
+                     .accuracy = labels.size(0) == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                     : labelled_accuracy(clusters, labels)});
+  }
+  return curve;
+}
+
 std::size_t elbow_of(const std::vector<double>& values) {
   std::size_t best = 0;
   double farthest = 0;
@@ -80,29 +99,23 @@ std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
                                                         const at::Tensor& labels,
                                                         std::int64_t k_old, std::int64_t k_max,
                                                         const Context& context) {
-  const at::Tensor features = at::cat({frozen.labelled, frozen.unlabelled});
-  const Points points(features, "features");
   const auto seconds_since = [](Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   std::vector<BaselineClassNumber> results;
   if (k_old > 0) {
     const auto start = Clock::now();
+    const Points points(at::cat({frozen.labelled, frozen.unlabelled}), "features");
     const std::int64_t k = max_acc(points, labels, k_old, k_max, context);
     results.push_back({"max-acc", k, seconds_since(start)});
   }
 
   const auto second = Clock::now();
-  const Silhouette silhouette(features);
   const auto ks = class_number_grid(std::max<std::int64_t>(k_old, 2), k_max);
-  std::vector<double> scores, inertias;
-  for (const std::int64_t k : ks) {
-    const Clustering clusters =
-        kmeans(points, {.k = k, .starts = 3, .seed = context.seed, .stop = context.stop});
-    scores.push_back(silhouette(clusters.labels));
-    inertias.push_back(clusters.inertia);
-  }
-  const auto best = std::ranges::max_element(scores) - scores.begin();
+  const auto curve = cluster_curve(frozen, labels, ks, 3, context);
+  std::vector<double> inertias;
+  for (const ClusterPoint& point : curve) inertias.push_back(point.inertia);
+  const auto best = std::ranges::max_element(curve, {}, &ClusterPoint::silhouette) - curve.begin();
   const double took = seconds_since(second);
   results.push_back({"silhouette", ks[static_cast<std::size_t>(best)], took});
   results.push_back({"elbow", ks[elbow_of(inertias)], took});

@@ -32,6 +32,15 @@ std::vector<double> labelled_accuracy_curve(const Candidate& frozen, const at::T
                                             const std::vector<std::int64_t>& ks,
                                             const Context& context);
 
+/// What k-means makes of all images with some number of clusters.
+struct ClusterPoint {
+  double silhouette = 0, inertia = 0;
+  double accuracy = 0;  ///< as above; NaN where no image is labelled
+};
+std::vector<ClusterPoint> cluster_curve(const Candidate& frozen, const at::Tensor& labels,
+                                        const std::vector<std::int64_t>& ks, std::int64_t starts,
+                                        const Context& context);
+
 /// The position of the value that is farthest below the line from the first to the last.
 std::size_t elbow_of(const std::vector<double>& values);
 

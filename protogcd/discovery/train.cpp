@@ -165,8 +165,10 @@ class Trainer {
  public:
   /// All references must outlive it.
   Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
-          double frozen_accuracy, const TrainOptions& options, const Context& context)
+          double frozen_accuracy, const TrainOptions& options, Clock::time_point started,
+          const Context& context)
       : options_(options),
+        started_(started),
         context_(context),
         frozen_accuracy_(frozen_accuracy),
         folder_(folder),
@@ -193,6 +195,7 @@ class Trainer {
   Evaluation evaluate_on(SampleSet set);
 
   const TrainOptions& options_;
+  const Clock::time_point started_;
   const Context& context_;
   const double frozen_accuracy_;
   RunFolder& folder_;
@@ -205,6 +208,7 @@ class Trainer {
   std::unique_ptr<Method> method_;
   MaterialFeatures sets_;
 
+  double seconds_before_ = 0;                          ///< of the run's earlier processes
   Outcome outcome_;                                    ///< of the latest evaluation, as are
   std::optional<Evaluation> on_unlabelled_, on_test_;  ///< these
   Predictions predictions_;                            ///< of the unlabelled images
@@ -302,7 +306,7 @@ void Trainer::warn_of_empty_classes(const RunResult& result) const {
 void Trainer::train_epochs() {
   TrainingLoop loop(folder_, material_, model_.blocks(), *method_, options_.loop,
                     identity_of(options_, info_, material_, context_.seed), context_);
-  loop.run(options_.resume, [this](nlohmann::json& line) {
+  seconds_before_ = loop.run(options_.resume, started_, [this](nlohmann::json& line) {
     evaluate_all();
     line["unlabelled"] = to_json(*on_unlabelled_);
     line["test"] = on_test_ ? to_json(*on_test_) : nlohmann::json("none");
@@ -347,6 +351,7 @@ RunResult Trainer::run() {
   write_predictions();
   model_.save(folder_.model(), method_->parameters());
   write_report_files(features);
+  result.seconds = seconds_before_ + seconds_since(started_);
   return result;
 }
 
@@ -485,11 +490,10 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
       backbone, readable, estimate ? estimate->k : number_of_classes(options, readable), options);
   const double fit = options.look_at_data ? fit_of(material, backbone, context)
                                           : std::numeric_limits<double>::quiet_NaN();
-  Trainer trainer(folder, material, backbone, info, fit, options, context);
+  Trainer trainer(folder, material, backbone, info, fit, options, start, context);
   if (!estimates) begin_folder(folder, material, history, options, config, context);
   RunResult result = trainer.run();
   result.estimate = std::move(estimate);
-  result.seconds = seconds_since(start);
   write_result(folder.result(), result);
   return result;
 }

@@ -23,7 +23,7 @@ struct RunResult {
   std::optional<ClassNumber> estimate = {};  ///< where K was not given
   std::size_t labelled = 0, unlabelled = 0, test = 0, skipped = 0;
   std::int64_t epochs = 0;
-  double seconds = 0;  ///< of the process that finished it
+  double seconds = 0;  ///< of all its processes, but for what one did after its last checkpoint
   Evaluation on_unlabelled = {};
   std::optional<Evaluation> on_test = {};
   std::vector<FoundClass> classes = {};  ///< and the unlabelled images in them

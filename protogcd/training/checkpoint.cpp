@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 
@@ -12,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFormat = "protogcd-checkpoint-2";
+constexpr const char* kFormat = "protogcd-checkpoint-3";
 
 }  // namespace
 
@@ -29,7 +31,9 @@ void CheckpointStore::save(const CheckpointTensors& kept, const TrainingState& s
   tensors["epoch_sums"] = state.epoch_sums;
   create_folders(folder_);
   write_state_file(fresh(), kind_, tensors,
-                   {{"epoch", std::to_string(state.epoch)}, {"step", std::to_string(state.step)}});
+                   {{"epoch", std::to_string(state.epoch)},
+                    {"step", std::to_string(state.step)},
+                    {"milliseconds", std::to_string(std::llround(1000 * state.seconds))}});
   std::error_code error;
   if (fs::exists(latest())) fs::rename(latest(), previous(), error);
   if (!error) fs::rename(fresh(), latest(), error);
@@ -54,7 +58,8 @@ std::optional<TrainingState> CheckpointStore::load_file(const fs::path& file,
   const at::Tensor* sums = state.find("epoch_sums");
   return TrainingState{.epoch = noted_number(state, "epoch"),
                        .step = noted_number(state, "step"),
-                       .epoch_sums = sums ? sums->clone() : at::Tensor()};
+                       .epoch_sums = sums ? sums->clone() : at::Tensor(),
+                       .seconds = static_cast<double>(noted_number(state, "milliseconds")) / 1000};
 }
 
 std::optional<TrainingState> CheckpointStore::load(CheckpointTensors& tensors,

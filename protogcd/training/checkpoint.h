@@ -19,6 +19,7 @@ namespace protogcd {
 struct TrainingState {
   std::int64_t epoch = 0, step = 0;  ///< the next one to do
   at::Tensor epoch_sums;             ///< [T] float64 on the CPU: of the epoch's steps so far
+  double seconds = 0;                ///< that the run has taken, in all its processes
 };
 
 /// The tensors that a checkpoint holds.

@@ -47,7 +47,7 @@ class TrainingLoop::State {
         kept_{step_.parameters(), step_.optimiser(), method.state()},
         checkpoints_(folder.checkpoints(), std::move(identity)) {}
 
-  void run(bool resume, const Evaluate& evaluate);
+  double run(bool resume, Clock::time_point started, const Evaluate& evaluate);
 
  private:
   void begin(bool resume);
@@ -74,6 +74,8 @@ class TrainingLoop::State {
   CheckpointStore checkpoints_;
   std::optional<EventFile> events_;
   TrainingState now_;
+  double seconds_before_ = 0;  ///< of the processes before this one
+  Clock::time_point started_ = {};
   DeviceClock::Times gpu_times_;  ///< of all epochs of this process
   Clock::time_point last_checkpoint_ = Clock::now();
 };
@@ -83,6 +85,7 @@ void TrainingLoop::State::begin(bool resume) {
   if (resume) {
     if (auto found = checkpoints_.load(kept_, context_.log)) {
       now_ = std::move(*found);
+      seconds_before_ = now_.seconds;
       context_.log.info(fmt::format("resuming at epoch {}, step {}", now_.epoch + 1, now_.step));
     } else {
       context_.log.info("no checkpoint was written yet: starting from the beginning");
@@ -101,6 +104,7 @@ void TrainingLoop::State::save_checkpoint() {
         fmt::format("try a lower {}, or higher temperatures; the last checkpoint is from before",
                     option_name("lr")));
   }
+  now_.seconds = seconds_before_ + seconds_since(started_);
   checkpoints_.save(kept_, now_);
   last_checkpoint_ = Clock::now();
 }
@@ -186,7 +190,8 @@ void TrainingLoop::State::write_scalars(const nlohmann::json& line) {
   events_->write(line.at("epoch"), scalars);
 }
 
-void TrainingLoop::State::run(bool resume, const Evaluate& evaluate) {
+double TrainingLoop::State::run(bool resume, Clock::time_point started, const Evaluate& evaluate) {
+  started_ = started;
   begin(resume);
   const std::int64_t epochs = options_.schedule.epochs, steps = runner_.steps_per_epoch();
   context_.log.info(fmt::format("{} epochs of {} steps of {} images on {}, {} in memory", epochs,
@@ -207,6 +212,7 @@ void TrainingLoop::State::run(bool resume, const Evaluate& evaluate) {
                                   100 * gpu_times_.waited / gpu_times_.all,
                                   human_seconds(gpu_times_.all)));
   }
+  return seconds_before_;
 }
 
 TrainingLoop::TrainingLoop(const RunFolder& folder, TrainingMaterial& material,
@@ -217,8 +223,8 @@ TrainingLoop::TrainingLoop(const RunFolder& folder, TrainingMaterial& material,
 
 TrainingLoop::~TrainingLoop() = default;
 
-void TrainingLoop::run(bool resume, const Evaluate& evaluate) {
-  state_->run(resume, evaluate);
+double TrainingLoop::run(bool resume, Clock::time_point started, const Evaluate& evaluate) {
+  return state_->run(resume, started, evaluate);
 }
 
 }  // namespace protogcd

@@ -2,6 +2,7 @@
 // it is, the caller's.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,8 +40,9 @@ class TrainingLoop {
 
   /// Trains from the beginning, or with `resume` from the newest checkpoint. Writes a line of
   /// metrics and TensorBoard scalars for every epoch. Asked to stop, it writes a checkpoint and
-  /// throws InterruptedError. TrainingError where training diverges.
-  void run(bool resume, const Evaluate& evaluate);
+  /// throws InterruptedError. TrainingError where training diverges. `started`: when this process
+  /// began with the run. Returns the seconds that the processes before it took.
+  double run(bool resume, std::chrono::steady_clock::time_point started, const Evaluate& evaluate);
 
  private:
   class State;

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <random>
 
 #include "protogcd/core/files.h"
+#include "protogcd/core/text.h"
 #include "protogcd/methods/registry.h"
 #include "tests/discovery/run_helpers.h"
 
@@ -106,7 +108,8 @@ TEST(Resume, CtrlCWritesACheckpointAndSaysHowToGoOn) {
   json_of(run_protogcd(work.train("straight", {"--epochs", "40"})));
   const auto stopped = signal_protogcd(work.train("stopped", {"--epochs", "40"}), SIGINT, [&] {
     std::error_code error;
-    return std::filesystem::file_size(work.folder / "stopped/metrics.jsonl", error) > 0 && !error;
+    return std::filesystem::exists(work.folder / "stopped/metrics.jsonl", error) &&
+           std::ranges::count(work.read("stopped/metrics.jsonl"), '\n') > 25;
   });
   ASSERT_EQ(stopped.exit_code, 130) << stopped.errors;
   EXPECT_THAT(stopped.errors, AllOf(HasSubstr("stopped at epoch"), HasSubstr("--resume")));
@@ -115,8 +118,12 @@ TEST(Resume, CtrlCWritesACheckpointAndSaysHowToGoOn) {
   const auto resumed =
       run_protogcd({"train", "--out", work.folder / "stopped", "--resume", "--json"});
   EXPECT_THAT(resumed.errors, HasSubstr("resuming at epoch"));
-  json_of(resumed);
+  const auto json = json_of(resumed);
   work.expect_same("stopped", "straight");
+  double training = 0;
+  for (const std::string& line : split(work.read("stopped/metrics.jsonl"), '\n'))
+    if (!line.empty()) training += nlohmann::json::parse(line).at("seconds").get<double>();
+  EXPECT_GE(json.at("seconds").get<double>(), training) << "the whole run's, both processes";
 }
 
 /// A run stopped in its middle, with two checkpoints.
