@@ -46,6 +46,7 @@ await check('another name can be typed, digits and s in it are no keys', async (
   await page.keyboard.press('Enter');
   assert.equal(await page.locator('#queue .asked').evaluate((box) => box === document.activeElement), true);
   assert.equal(await tile(1).locator('.word').textContent(), '→ 1 <b>sloth</b>, s');
+  assert.equal(await page.locator('datalist option').last().getAttribute('value'), '1 <b>sloth</b>, s'); // offered from now on
   assert.equal(await state(), '3 of 3 answered. Download the corrections and go on with the next round');
   assert.ok((await downloadCorrections(page)).at(-1).endsWith(',"1 <b>sloth</b>, s"'));
 });
