@@ -15,6 +15,7 @@
 #include "protogcd/discovery/discover.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
+#include "protogcd/run/label_next.h"
 #include "protogcd/run/run_files.h"
 #include "protogcd/run/run_result.h"
 
@@ -66,6 +67,9 @@ void print(const RunResult& summary) {
                (out / run_files::kSkipped).string());
   }
   fmt::print("predictions: {}\n", (out / run_files::kPredictions).string());
+  const std::filesystem::path queue = out / run_files::kLabelNext;
+  if (std::filesystem::exists(queue))
+    fmt::print("{} images to label next: {}\n", read_label_next(queue).size(), queue.string());
 }
 
 /// The run is finished whatever becomes of its page.

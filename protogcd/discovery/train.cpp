@@ -15,6 +15,7 @@
 #include "protogcd/core/version.h"
 #include "protogcd/data/calibration_set.h"
 #include "protogcd/discovery/frozen_fit.h"
+#include "protogcd/discovery/label_queue.h"
 #include "protogcd/discovery/report_files.h"
 #include "protogcd/discovery/run_time.h"
 #include "protogcd/model/evaluation.h"
@@ -22,6 +23,7 @@
 #include "protogcd/model/outlier_calibration.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/head.h"
+#include "protogcd/run/label_next.h"
 #include "protogcd/run/run_folder.h"
 #include "protogcd/training/set_features.h"
 #include "protogcd/training/training_loop.h"
@@ -158,6 +160,9 @@ void note_method(const RunFolder& folder, const std::string& name, const Method&
   write_file_atomically(file, json.dump(2) + "\n");
 }
 
+// In predictions.csv: as many as the page shows of an image.
+constexpr const char* kShownProbabilities = "3";
+
 // Fewer images do not say where the most outlying twentieth begins.
 constexpr std::size_t kLeastForThreshold = 20;
 
@@ -189,6 +194,7 @@ class Trainer {
   void evaluate_all();
   at::Tensor calibrate_outliers_and_predict();
   void write_predictions();
+  void write_label_queue(const at::Tensor& features);
   void warn_of_empty_classes(const RunResult& result) const;
   void write_report_files(const at::Tensor& features);
   void write_features(const at::Tensor& after);
@@ -246,6 +252,7 @@ at::Tensor Trainer::calibrate_outliers_and_predict() {
   model_.set_outliers(calibrate_outliers(model_.info(), outputs.cosines, options_.outlier_score,
                                          options_.outlier_keep, held_out));
   predictions_ = {};
+  predictions_.keep_posterior = true;
   predictions_.add(outputs.cosines, model_);
   predictions_.finish();
   if (!outcome_.labels.empty()) predictions_.assign(outcome_.labels, outputs.cosines, model_);
@@ -283,12 +290,28 @@ void Trainer::write_features(const at::Tensor& after) {
 }
 
 void Trainer::write_predictions() {
-  PredictionWriter writer(folder_.predictions(), model_.info());
+  PredictionWriter writer(folder_.predictions(), model_.info(), kShownProbabilities);
   const auto samples = set_.of(SampleSet::kUnlabelled);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     writer.row(comparable_path(set_.sources().path(samples[i].source)), predictions_, i);
   }
   writer.commit();
+}
+
+void Trainer::write_label_queue(const at::Tensor& features) {
+  if (!features.defined()) return;
+  std::vector<std::size_t> labelled(static_cast<std::size_t>(info_.k()));
+  for (const SampleSet set : {SampleSet::kLabelled, SampleSet::kCalibration}) {
+    for (const Sample& sample : set_.of(set)) ++labelled[static_cast<std::size_t>(sample.truth)];
+  }
+  const auto samples = set_.of(SampleSet::kUnlabelled);
+  std::vector<LabelNext> rows;
+  for (const auto& [image, why] : label_queue(features, predictions_, model_.info(), labelled)) {
+    const PredictedImage found = predictions_.row(
+        comparable_path(set_.sources().path(samples[image].source)), image, model_.info());
+    rows.push_back({found.path, found.class_name, found.confidence, why});
+  }
+  write_label_next(folder_.label_next(), rows);
 }
 
 /// A few new classes may stay empty; most of them say that K is too large.
@@ -349,6 +372,7 @@ RunResult Trainer::run() {
     result.calibrated_on = static_cast<std::size_t>(model_.info().outliers->images);
   warn_of_empty_classes(result);
   write_predictions();
+  write_label_queue(features);
   model_.save(folder_.model(), method_->parameters());
   write_report_files(features);
   result.seconds = seconds_before_ + seconds_since(started_);

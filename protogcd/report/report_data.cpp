@@ -17,6 +17,7 @@
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
+#include "protogcd/data/stored_images.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/sprites.h"
@@ -300,6 +301,34 @@ Sprites thumbnails_of(const RunContents& run, const Context& context) {
   return sprites;
 }
 
+/// Three digits: as many as anybody reads.
+Json rounded(std::span<const double> values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(std::round(1000 * value) / 1000);
+  return list;
+}
+
+Json likely_of(const RunImages& images) {
+  if (images.likeliest == 0) return nullptr;
+  return {{"count", images.likeliest},
+          {"class", images.likely_class},
+          {"probability", rounded(images.probability)}};
+}
+
+/// What a person should label next, in pictures that are large enough for that.
+Json queue_of(const RunContents& run) {
+  constexpr int kMostPixels = 256;
+  StoredImages stored;
+  Json queue = Json::array();
+  for (const QueueEntry& next : run.queue) {
+    queue.push_back(
+        {{"image", next.image},
+         {"why", next.why},
+         {"picture", base64(picture_of(stored, run.files()[next.image], kMostPixels))}});
+  }
+  return queue;
+}
+
 /// Without a slash at its end.
 fs::path absolute_folder(const fs::path& folder) {
   const fs::path full = fs::absolute(folder).lexically_normal();
@@ -335,6 +364,8 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
                    {"map", map_of(run, map, result.epochs > 0)},
                    {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
                    {"epochs", epochs_of(folder / run_files::kMetrics, folder / run_files::kRun)},
+                   {"queue", queue_of(run)},
+                   {"likely", likely_of(images)},
                    {"confusion", confusion_of(images, truth_names, run.classes.size())},
                    {"skipped", skipped_of(folder / run_files::kSkipped)},
                    {"config", config}});

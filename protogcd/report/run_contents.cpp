@@ -12,6 +12,7 @@
 #include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/text.h"
+#include "protogcd/run/label_next.h"
 #include "protogcd/run/predictions_table.h"
 #include "protogcd/run/run_files.h"
 
@@ -27,14 +28,22 @@ RunImages read_predictions(const fs::path& file, const std::vector<std::string>&
   for (std::size_t k = 0; k < classes.size(); ++k)
     numbers[classes[k]] = static_cast<std::int32_t>(k);
   RunImages images;
+  images.likeliest = table.likeliest();
   for (std::size_t i = 0; i < table.size(); ++i) {
-    const auto number = numbers.find(table.class_name(i));
-    if (number == numbers.end()) {
-      throw DataError(fmt::format("{}: class '{}' is not one of the model's", table.where(i),
-                                  table.class_name(i)));
-    }
+    const auto number_of = [&](const std::string& name) {
+      const auto number = numbers.find(name);
+      if (number == numbers.end()) {
+        throw DataError(
+            fmt::format("{}: class '{}' is not one of the model's", table.where(i), name));
+      }
+      return number->second;
+    };
     images.path.push_back(table.path(i));
-    images.label.push_back(number->second);
+    images.label.push_back(number_of(table.class_name(i)));
+    for (std::size_t place = 0; place < images.likeliest; ++place) {
+      images.likely_class.push_back(number_of(table.likely_class(i, place)));
+      images.probability.push_back(table.probability(i, place));
+    }
     images.confidence.push_back(table.confidence(i));
     images.typicality.push_back(table.typicality(i));
     images.outlier_score.push_back(table.outlier_score(i));
@@ -43,6 +52,22 @@ RunImages read_predictions(const fs::path& file, const std::vector<std::string>&
   }
   images.truth.assign(images.path.size(), -1);
   return images;
+}
+
+std::vector<QueueEntry> read_queue(const fs::path& file, const RunImages& images) {
+  std::vector<QueueEntry> queue;
+  if (!fs::exists(file)) return queue;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < images.path.size(); ++i) places[images.path[i]] = i;
+  for (const LabelNext& next : read_label_next(file)) {
+    const auto place = places.find(next.path);
+    if (place == places.end()) {
+      throw DataError(
+          fmt::format("{}: '{}' is not among the run's predictions", file.string(), next.path));
+    }
+    queue.push_back({place->second, next.why});
+  }
+  return queue;
 }
 
 float half_to_float(std::uint16_t half) {
@@ -171,6 +196,7 @@ RunContents read_run(const fs::path& folder, const fs::path& images_root) {
   run.embeddings =
       read_embeddings(folder / run_files::kEmbeddings, run.images.path.size(), run.classes.size());
   run.attention = read_attention(folder / run_files::kAttention, run.images.path.size());
+  run.queue = read_queue(folder / run_files::kLabelNext, run.images);
   if (run.embeddings) run.images.truth = run.embeddings->truths;
   std::vector<fs::path> files;
   for (const std::string& path : run.images.path)

@@ -19,6 +19,15 @@ struct RunImages {
   std::vector<std::int32_t> label, truth;
   std::vector<double> confidence, typicality, outlier_score;
   std::vector<bool> is_new, is_outlier;
+  std::size_t likeliest = 0;  ///< classes that are told of each image; older runs tell none
+  std::vector<std::int32_t> likely_class;  ///< [N, likeliest], the most probable first
+  std::vector<double> probability;         ///< of these
+};
+
+/// label-next.csv: what a person should label next, and why.
+struct QueueEntry {
+  std::size_t image;
+  std::string why;
 };
 
 /// embeddings.safetensors: directions of some of the images, and hidden truths of all.
@@ -44,7 +53,8 @@ struct RunContents {
   std::vector<std::string> classes;
   RunImages images;
   std::optional<Embeddings> embeddings;
-  std::optional<AttentionMaps> attention;  ///< older runs have none
+  std::optional<AttentionMaps> attention;  ///< older runs have none, nor
+  std::vector<QueueEntry> queue;           ///< these
 
   LocatedImages located;  ///< where the images lie
   const std::vector<std::filesystem::path>& files() const { return located.files; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "protogcd/core/error.h"
@@ -19,16 +20,23 @@ int tile_for(std::size_t images) {
   return images <= 2500 ? 64 : images <= 6000 ? 48 : 36;
 }
 
+/// Resized to that short side, or nothing.
+std::optional<Image> read_small(StoredImages& images, const std::filesystem::path& file,
+                                int short_side, bool enlarge) {
+  const auto read = images.read(file, {.apply_orientation = true, .fast_short_side = short_side});
+  const auto* image = std::get_if<Image>(&read);
+  if (image == nullptr) return std::nullopt;
+  if (!enlarge && std::min(image->width, image->height) <= short_side) return *image;
+  auto resized = resize_short_side(*image, short_side);
+  auto* small = std::get_if<Image>(&resized);
+  return small == nullptr ? std::nullopt : std::optional(std::move(*small));
+}
+
 /// A square of `side` pixels, or nothing.
 bool read_tile(StoredImages& images, const std::filesystem::path& file, int side, Image& tile) {
-  const auto read = images.read(file, {.apply_orientation = true, .fast_short_side = side});
-  const auto* image = std::get_if<Image>(&read);
-  if (image == nullptr) return false;
-  const auto resized = resize_short_side(*image, side);
-  const auto* small = std::get_if<Image>(&resized);
-  if (small == nullptr) return false;
-  tile = crop_image(*small, center_crop_box(small->size(), side));
-  return true;
+  const auto small = read_small(images, file, side, /*enlarge=*/true);
+  if (small) tile = crop_image(*small, center_crop_box(small->size(), side));
+  return small.has_value();
 }
 
 void paste(const Image& tile, int left, int top, Image& sheet) {
@@ -76,6 +84,13 @@ Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Cont
     progress.add(count);
   }
   return sprites;
+}
+
+std::string picture_of(StoredImages& images, const std::filesystem::path& file, int short_side) {
+  const auto small = read_small(images, file, short_side, /*enlarge=*/false);
+  constexpr int kLongest = 4096;  // a strip beyond that shows nothing to a person
+  if (!small || std::max(small->width, small->height) > kLongest) return {};
+  return encode_jpeg(*small, {.quality = 80});
 }
 
 std::string square_sheet(const std::vector<std::filesystem::path>& files, int tile,

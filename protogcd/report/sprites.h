@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protogcd/core/context.h"
+#include "protogcd/data/stored_images.h"
 
 namespace protogcd {
 
@@ -26,6 +27,10 @@ Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Cont
 /// row in the order of the list. What cannot be read stays white.
 std::string square_sheet(const std::vector<std::filesystem::path>& files, int tile,
                          const Context& context);
+
+/// The whole image as a JPEG file whose short side has at most `short_side` pixels; empty where it
+/// cannot be read or is far too long.
+std::string picture_of(StoredImages& images, const std::filesystem::path& file, int short_side);
 
 constexpr std::size_t kMostThumbnails = 12000;
 

@@ -11,8 +11,11 @@
 namespace protogcd {
 namespace {
 
-constexpr std::array<const char*, 7> kColumns = {
-    "path", "class", "is_new", "confidence", "typicality", "outlier_score", "is_outlier"};
+constexpr std::array<const char*, 13> kColumns = {
+    "path",          "class",      "is_new",  "confidence", "typicality",
+    "outlier_score", "is_outlier", "class_1", "p_1",        "class_2",
+    "p_2",           "class_3",    "p_3"};
+constexpr std::size_t kAlways = 7;  // the others are there on request
 
 bool is_json(const std::filesystem::path& file) {
   return file.extension() == ".json";
@@ -38,7 +41,8 @@ PredictionsTableWriter::PredictionsTableWriter(const std::filesystem::path& file
                                                ProbabilityColumns more_columns)
     : json_(is_json(file)), file_(file), more_columns_(std::move(more_columns)) {
   file_.write(json_ ? std::string("[")
-                    : fmt::format("{}{}\n", join(kColumns, ","), more_columns_.header()));
+                    : fmt::format("{}{}\n", join(std::span(kColumns).first<kAlways>(), ","),
+                                  more_columns_.header()));
 }
 
 void PredictionsTableWriter::row(const PredictedImage& image,
@@ -131,6 +135,22 @@ const std::string& PredictionsTable::text(std::size_t row, Column column) const 
                                 join(header_, ", ")));
   }
   return rows_[row].fields[column];
+}
+
+std::size_t PredictionsTable::likeliest() const {
+  std::size_t count = 0;
+  while (count < 3 && has_[likely_column(kClass1, count)] &&
+         has_[likely_column(kProbability1, count)])
+    ++count;
+  return count;
+}
+
+const std::string& PredictionsTable::likely_class(std::size_t row, std::size_t place) const {
+  return text(row, likely_column(kClass1, place));
+}
+
+double PredictionsTable::probability(std::size_t row, std::size_t place) const {
+  return number(row, likely_column(kProbability1, place));
 }
 
 double PredictionsTable::number(std::size_t row, Column column) const {

@@ -2,6 +2,7 @@
 //
 //   path,class,is_new,confidence,typicality,outlier_score,is_outlier
 //
+// A run adds the likeliest classes, as `predict --probabilities 3` does (probability_columns.h).
 // `is_outlier` is empty where the model has no threshold. A file that ends in .json holds an array
 // of objects with these keys instead; a path that is no UTF-8, which JSON cannot hold, has its
 // bytes in `path_hex` beside it.
@@ -63,6 +64,10 @@ class PredictionsTable {
   double typicality(std::size_t row) const { return number(row, kTypicality); }
   double outlier_score(std::size_t row) const { return number(row, kOutlierScore); }
   bool is_outlier(std::size_t row) const { return text(row, kIsOutlier) == "1"; }
+  /// How many of the likeliest classes a row names, at most three: columns class_1,p_1 and so on.
+  std::size_t likeliest() const;
+  const std::string& likely_class(std::size_t row, std::size_t place) const;
+  double probability(std::size_t row, std::size_t place) const;
 
  private:
   enum Column {
@@ -73,6 +78,12 @@ class PredictionsTable {
     kTypicality,
     kOutlierScore,
     kIsOutlier,
+    kClass1,
+    kProbability1,
+    kClass2,
+    kProbability2,
+    kClass3,
+    kProbability3,
     kCount
   };
   struct Row {
@@ -82,6 +93,9 @@ class PredictionsTable {
 
   void read_csv(const std::filesystem::path& file);
   void read_json(const std::filesystem::path& file);
+  static Column likely_column(Column first, std::size_t place) {
+    return static_cast<Column>(first + 2 * place);
+  }
   const std::string& text(std::size_t row, Column column) const;
   double number(std::size_t row, Column column) const;
 

@@ -11,6 +11,7 @@ inline constexpr const char* kRun = "run.json";                  ///< what it ra
 inline constexpr const char* kEstimate = "estimate.json";        ///< K, where it was estimated
 inline constexpr const char* kMetrics = "metrics.jsonl";         ///< metrics_file.h
 inline constexpr const char* kPredictions = "predictions.csv";   ///< predictions_table.h
+inline constexpr const char* kLabelNext = "label-next.csv";      ///< label_next.h
 inline constexpr const char* kLabels = "labels.csv";             ///< label_history.h, and
 inline constexpr const char* kRounds = "correction-rounds.csv";  ///< this
 inline constexpr const char* kImages = "images.csv";  ///< what it was begun on, for resuming

@@ -30,6 +30,7 @@ class RunFolder {
   std::filesystem::path estimate() const { return path_ / run_files::kEstimate; }
   std::filesystem::path metrics() const { return path_ / run_files::kMetrics; }
   std::filesystem::path predictions() const { return path_ / run_files::kPredictions; }
+  std::filesystem::path label_next() const { return path_ / run_files::kLabelNext; }
   std::filesystem::path embeddings() const { return path_ / run_files::kEmbeddings; }
   std::filesystem::path attention() const { return path_ / run_files::kAttention; }
   std::filesystem::path images() const { return path_ / run_files::kImages; }

@@ -45,8 +45,11 @@ TEST(Run, DiscoverWritesAModelPredictionsAndMetrics) {
   }
 
   const CsvTable predictions = CsvTable::read(work.folder / "run/predictions.csv");
-  EXPECT_THAT(predictions.header(), ElementsAre("path", "class", "is_new", "confidence",
-                                                "typicality", "outlier_score", "is_outlier"));
+  EXPECT_THAT(predictions.header(),
+              ElementsAre("path", "class", "is_new", "confidence", "typicality", "outlier_score",
+                          "is_outlier", "class_1", "p_1", "class_2", "p_2", "class_3", "p_3"));
+  EXPECT_EQ(column(predictions, "class_1"), column(predictions, "class"));
+  EXPECT_EQ(column(predictions, "p_1"), column(predictions, "confidence"));
   ASSERT_EQ(predictions.rows().size(), 66u);
   for (const auto& path : column(predictions, "path")) {
     EXPECT_TRUE(std::filesystem::exists(work.folder / "run" / path)) << path;
@@ -55,6 +58,14 @@ TEST(Run, DiscoverWritesAModelPredictionsAndMetrics) {
     EXPECT_EQ(row.fields[2], row.fields[1].starts_with("new-0") ? "1" : "0");
   }
   EXPECT_THAT(column(predictions, "is_outlier"), Each(AnyOf("0", "1")));
+
+  const CsvTable next = CsvTable::read(work.folder / "run/label-next.csv");
+  EXPECT_THAT(next.header(), ElementsAre("rank", "path", "class", "confidence", "why"));
+  EXPECT_EQ(next.rows().size(), 20u);
+  const auto asked = column(next, "path");
+  EXPECT_EQ(std::set(asked.begin(), asked.end()).size(), 20u);
+  EXPECT_THAT(column(predictions, "path"), ::testing::IsSupersetOf(asked));
+  for (const std::string& path : asked) EXPECT_TRUE(std::filesystem::exists(path)) << path;
 
   const auto lines = work.metrics("run");
   ASSERT_EQ(lines.size(), 3u);

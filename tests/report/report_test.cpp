@@ -21,6 +21,7 @@
 #include "protogcd/report/report_data.h"
 #include "protogcd/report/run_export.h"
 #include "protogcd/report/sprites.h"
+#include "protogcd/run/label_next.h"
 #include "tests/support/browser.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
@@ -38,14 +39,16 @@ const std::string kHostile =
 constexpr int kImages = 80, kWidth = 8;
 
 /// The folder of a finished run that was never trained: four classes, of which one has a name that
-/// attacks the page.
-void write_run(const std::filesystem::path& run) {
+/// attacks the page. Older versions told neither the likeliest classes nor what to label next.
+void write_run(const std::filesystem::path& run, bool older = false) {
   create_folders(run / "model");
   create_folders(run / "images");
   const std::vector<std::string> classes = {kHostile, "owl", "new-01", "new-02"};
   write_file_atomically(run / "model/model.json", nlohmann::json{{"classes", classes}}.dump());
-  CsvWriter predictions(run / "predictions.csv", {"path", "class", "is_new", "confidence",
-                                                  "typicality", "outlier_score", "is_outlier"});
+  std::vector<std::string> columns = {"path",       "class",         "is_new",    "confidence",
+                                      "typicality", "outlier_score", "is_outlier"};
+  if (!older) columns.insert(columns.end(), {"class_1", "p_1", "class_2", "p_2", "class_3", "p_3"});
+  CsvWriter predictions(run / "predictions.csv", columns);
   RandomStream random({.seed = 5});
   std::vector<std::uint16_t> before, after;
   std::vector<std::int64_t> rows;
@@ -58,9 +61,21 @@ void write_run(const std::filesystem::path& run) {
     for (std::size_t p = 0; p < image.pixels.size(); ++p)
       image.pixels[p] = static_cast<std::uint8_t>(60 * k + p % 50);
     write_png(run / name, image);
-    predictions.row({name, classes[static_cast<std::size_t>(k)], k >= 2 ? "1" : "0", "0.9",
-                     fmt::format("{}", 0.5 + 0.004 * i), fmt::format("{}", -0.01 * i),
-                     i % 10 == 0 ? "1" : "0"});
+    const auto class_after = [&](int steps) {
+      return classes[static_cast<std::size_t>((k + steps) % 4)];
+    };
+    std::vector<std::string> row = {name,
+                                    class_after(0),
+                                    k >= 2 ? "1" : "0",
+                                    "0.9",
+                                    fmt::format("{}", 0.5 + 0.004 * i),
+                                    fmt::format("{}", -0.01 * i),
+                                    i % 10 == 0 ? "1" : "0"};
+    if (!older) {
+      row.insert(row.end(),
+                 {class_after(0), "0.9", class_after(1), "0.0954", class_after(2), "0.0046"});
+    }
+    predictions.row(row);
     rows.push_back(i);
     truths.push_back(k);
     for (int d = 0; d < kWidth; ++d) {
@@ -70,6 +85,16 @@ void write_run(const std::filesystem::path& run) {
     }
   }
   predictions.commit();
+  if (!older) {
+    const auto next = [&](int image, const std::string& why) {
+      return LabelNext{.path = fmt::format("images/{:02} \"quoted\" <b>&'.png", image),
+                       .class_name = classes[static_cast<std::size_t>(image % 4)],
+                       .why = why};
+    };
+    write_label_next(run / "label-next.csv",
+                     {next(6, "new-01 has no label yet"), next(40, "hardly told from " + kHostile),
+                      next(3, "new-02 has no label yet")});
+  }
   std::vector<float> prototypes(4 * kWidth, 0.1f);
   for (std::size_t k = 0; k < 4; ++k) prototypes[k * kWidth + k] = 1;
   const auto entry = [](const char* name, ElementType type, std::vector<std::int64_t> shape,
@@ -177,6 +202,41 @@ TEST(ReportData, HoldsWhatTheRunFound) {
   EXPECT_EQ(data.at("skipped")[0].at("reason"), "not a JPEG");
   // All prototypes are equally far from each other.
   EXPECT_EQ(data.at("classes")[0].at("nearest").size(), 3u);
+}
+
+TEST(ReportData, HoldsTheLikeliestClassesAndTheQueueInItsOrder) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const auto data = data_of(folder / "run");
+  EXPECT_EQ(data.at("likely").at("count"), 3);
+  EXPECT_EQ(data.at("likely").at("class").size(), 3u * kImages);
+  EXPECT_EQ(data.at("likely").at("class")[3 * 3 + 1], 0);  // after the last class comes the first
+  EXPECT_EQ(data.at("likely").at("probability")[3 * 3 + 1], 0.095);
+  ASSERT_EQ(data.at("queue").size(), 3u);
+  EXPECT_EQ(data.at("queue")[0].at("image"), 6);
+  EXPECT_EQ(data.at("queue")[1].at("why"), "hardly told from " + kHostile);
+  const std::string picture = data.at("queue")[2].at("picture");
+  EXPECT_TRUE(picture.starts_with("/9j/")) << picture.substr(0, 8);  // a JPEG file
+
+  std::filesystem::remove_all(folder / "run/images");
+  EXPECT_EQ(data_of(folder / "run").at("queue")[0].at("picture"), "");
+
+  write_file_atomically(folder / "run/label-next.csv",
+                        "rank,path,class,confidence,why\n1,gone.png,owl,0.5,\n");
+  try {
+    data_of(folder / "run");
+    FAIL() << "took an image that is not there";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("label-next.csv"), HasSubstr("gone.png")));
+  }
+}
+
+TEST(ReportData, AnOlderRunTellsNeitherLikeliestClassesNorAQueue) {
+  const TemporaryFolder folder;
+  write_run(folder / "run", /*older=*/true);
+  const auto data = data_of(folder / "run");
+  EXPECT_TRUE(data.at("likely").is_null());
+  EXPECT_EQ(data.at("queue"), nlohmann::json::array());
 }
 
 TEST(ReportData, TellsRunsApartByWhatTheyFound) {
@@ -520,7 +580,7 @@ void drive_page(const std::string& script) {
   if (chromium.empty()) GTEST_SKIP() << "no chromium here";
   const TemporaryFolder folder;
   write_run(folder / "run");
-  write_run(folder / "it's-2");
+  write_run(folder / "it's-2", /*older=*/true);
   write_file_atomically(folder / "it's-2/config.toml", "k = 4 # another\n");
   write_run(folder / "first-look");
   nlohmann::json first_look = nlohmann::json::parse(read_text_file(folder / "first-look/result.json"));
@@ -542,6 +602,10 @@ TEST(ReportPage, WorksInABrowser) {
 
 TEST(ReportPage, KeepsCorrections) {
   drive_page("corrections.mjs");
+}
+
+TEST(ReportPage, AsksWhatToLabelNextAndTellsTheLikeliestClasses) {
+  drive_page("queue.mjs");
 }
 
 TEST(ReportPage, DrawsFiftyThousandPoints) {

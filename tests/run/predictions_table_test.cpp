@@ -86,6 +86,25 @@ TEST(PredictionsTable, ReadsWhatItWrote) {
   }
 }
 
+TEST(PredictionsTable, TellsTheLikeliestClassesWhereTheyWereWritten) {
+  const TemporaryFolder folder;
+  for (const char* name : {"p.csv", "p.json"}) {
+    PredictionsTableWriter writer(folder / name, {"5", {"owl", "heron", "a, b", "new-01"}});
+    const float probabilities[] = {0.125f, 0.5f, 0.375f, 0};
+    writer.row(kImages[0], probabilities);
+    writer.commit();
+    const PredictionsTable table = PredictionsTable::read(folder / name);
+    ASSERT_EQ(table.likeliest(), 3u);  // of the four that are there
+    EXPECT_EQ(table.likely_class(0, 0), "heron");
+    EXPECT_EQ(table.likely_class(0, 1), "a, b");
+    EXPECT_EQ(table.probability(0, 2), 0.125);
+  }
+  EXPECT_EQ(PredictionsTable::read(written(folder, "none.csv")).likeliest(), 0u);
+  PredictionsTableWriter two(folder / "two.csv", {"3", {"owl", "heron"}});
+  two.commit();
+  EXPECT_EQ(PredictionsTable::read(folder / "two.csv").likeliest(), 2u);
+}
+
 TEST(PredictionsTable, NamesFileAndLineOfWhatIsWrong) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "p.csv", "path,typicality\na,0.5\nb,high\n");

@@ -2,6 +2,7 @@
 import type { Report } from './data';
 import type { Corrections } from './corrections';
 import { choice, count, counted, h, pages, percent, section } from './dom';
+import { likelyWords } from './likely';
 import type { Thumbnails } from './thumbnails';
 import { imageButton, nameField } from './tiles';
 
@@ -168,6 +169,13 @@ export class Classes {
     const close = h('button', { class: 'close', type: 'button', 'aria-label': 'Close', click: () => dialog.close() }, '×');
     const images = highlight >= 0 ? [highlight, ...members.filter((image) => image !== highlight)] : members;
     const clicks = this.clicks();
+    const likely = h('p', { class: 'likely', 'aria-live': 'polite' });
+    let looked = images[0] ?? -1;
+    const tellLikely = (image = looked) => {
+      looked = image;
+      const words = likelyWords(this.report, corrections, image);
+      likely.replaceChildren(...(words ? [h('strong', {}, words), ` for ${this.report.images.path[image]}`] : []));
+    };
     const dialog = h(
       'dialog',
       { class: 'class-dialog' },
@@ -176,14 +184,16 @@ export class Classes {
       h('p', { class: 'note' }, members.length ? `${counted(members.length, 'image')}, the most typical first.` : 'There is no image of it, so there is nothing to correct.'),
       ...(members.length ? [this.wordsOnClass(k, refreshes)] : []),
       nearest,
-      ...(members.length ? [clicks.element] : []),
+      ...(members.length ? [clicks.element, likely] : []),
       pages(images, 200, (image) => {
         const { element, refresh } = imageButton(image, this.thumbnails, corrections, () => clicks.clicked(image));
         refreshes.push(refresh);
+        for (const event of ['pointerenter', 'focus']) element.addEventListener(event, () => tellLikely(image));
         return element;
       }),
     );
     refreshes.push(() => {
+      tellLikely();
       title.textContent = corrections.nameOf(k);
       dialog.setAttribute('aria-label', `Class ${corrections.nameOf(k)}`);
       const buttons = this.report.classes[k]!.nearest.map((other) =>

@@ -36,6 +36,18 @@ export interface FeatureMap {
   prototypes: number[]; // x, y of every class, in `after`
 }
 
+export interface Likely {
+  count: number; // classes of each image, the most probable first
+  class: number[]; // [images, count]
+  probability: number[];
+}
+
+export interface QueuedImage {
+  image: number;
+  why: string;
+  picture: string; // a JPEG file in base64; '' where it could not be read
+}
+
 export interface Attention {
   images: number[]; // which
   side: number; // pixels of a view
@@ -106,6 +118,8 @@ export interface Report {
   attention: Attention | null;
   epochs: Epoch[];
   confusion: Confusion | null;
+  queue: QueuedImage[]; // what to label next, the most useful first
+  likely: Likely | null; // older runs do not tell
   skipped: { path: string; reason: string }[];
   config: string;
 }

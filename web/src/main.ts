@@ -9,6 +9,7 @@ import { readReport } from './data';
 import { h } from './dom';
 import { map } from './map';
 import { Panel } from './panel';
+import { Queue } from './queue';
 import { Storage } from './storage';
 import { summary } from './summary';
 import { configuration, confusion, outliers, skipped } from './tables';
@@ -27,6 +28,7 @@ const openImage = (image: number) => classes.open(report.images.class[image]!, i
 const sections = [
   summary(report),
   classes.element,
+  report.queue.length ? new Queue(report, corrections).element : null,
   map(report, corrections, thumbnails, colours, openImage),
   attention(report, corrections),
   outliers(report, corrections, thumbnails, openImage),

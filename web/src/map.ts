@@ -4,6 +4,7 @@ import type { FeatureMap, Report } from './data';
 import { scale } from './colours';
 import type { Corrections } from './corrections';
 import { choice, count, counted, h, reason, section, whenNear } from './dom';
+import { likelyWords } from './likely';
 import type { Thumbnails } from './thumbnails';
 import { imageButton, nameField } from './tiles';
 
@@ -199,7 +200,7 @@ export function map(report: Report, corrections: Corrections, thumbnails: Thumbn
 
   const showHover = (row: number, x: number, y: number) => {
     const image = data.rows[row]!;
-    hover.replaceChildren(thumbnails.tile(image), h('span', {}, corrections.nameOf(report.images.class[image]!)));
+    hover.replaceChildren(thumbnails.tile(image), h('span', {}, likelyWords(report, corrections, image) || corrections.nameOf(report.images.class[image]!)));
     hover.style.left = `${x + 12}px`;
     hover.style.top = `${y + 12}px`;
     hover.hidden = false;

@@ -23,10 +23,14 @@ export function imageButton(image: number, thumbnails: Thumbnails, corrections: 
   return { element, refresh };
 }
 
-/** All classes by the names they have now, for fields in which one may also type a new one. */
+/** All classes by the names they have now, and what images were moved to, for fields in which one may also type a new one. */
 export function listOfNames(classes: number, corrections: Corrections): HTMLElement {
   const list = h('datalist', { id: kListOfNames });
-  const fill = () => list.replaceChildren(...Array.from({ length: classes }, (_, k) => h('option', { value: corrections.nameOf(k) })));
+  const fill = () => {
+    const names = Array.from({ length: classes }, (_, k) => corrections.nameOf(k));
+    const targets = corrections.all().filter((one) => one.action === 'move').map((one) => corrections.shown(one.target));
+    list.replaceChildren(...[...new Set([...names, ...targets])].map((value) => h('option', { value })));
+  };
   corrections.onChange(fill);
   fill();
   return list;

@@ -25,6 +25,8 @@ const places = (radius) => {
 data.classes = Array.from({ length: kClasses }, (_, k) => ({ ...data.classes[k % 4], name: `class ${k}`, nearest: [] }));
 data.confusion = null;
 data.attention = null;
+data.queue = [];
+data.likely = { count: 3, class: Array.from({ length: 3 * kPoints }, (_, i) => i % kClasses), probability: Array.from({ length: 3 * kPoints }, (_, i) => [0.7, 0.2, 0.1][i % 3]) };
 data.images = {
   path: column((i) => `made-up/${i}.jpg`),
   class: column((i) => i % data.classes.length),
