@@ -121,8 +121,8 @@ std::vector<QueuedImage> label_queue(const at::Tensor& features, const Predictio
   };
   Coverage coverage;
   const at::Tensor rows =
-      features.to(at::kFloat)
-          .index_select(0, at::tensor(at::ArrayRef<std::int64_t>(images), at::kLong));
+      features.index_select(0, at::tensor(at::ArrayRef<std::int64_t>(images), at::kLong))
+          .to(at::kFloat);
   coverage.similarity = rows.mm(rows.t()).sub_(1).div_(kReach).exp_().contiguous();
   coverage.covered.resize(images.size());
   std::vector<std::size_t> candidates;
