@@ -71,6 +71,23 @@ export interface Confusion {
   counts: number[][];
 }
 
+export interface Findings {
+  kinds: {
+    kind: string;
+    count: number;
+    shown: {
+      image: number; // into `images` below
+      set: string;
+      class: string; // the label it was given; '' where none
+      other_class: string; // what it looks like, or the class of what it repeats
+      repeats?: number; // into `images`
+      score: number;
+    }[];
+  }[];
+  unchecked: string[]; // why something was not looked for
+  images: { path: string[]; link: string[]; thumbnail: number[]; sprites: Sprites };
+}
+
 export interface Report {
   title: string;
   version: string;
@@ -105,6 +122,7 @@ export interface Report {
   attention: Attention | null;
   epochs: Epoch[];
   confusion: Confusion | null;
+  findings: Findings | null;
   skipped: { path: string; reason: string }[];
   config: string;
 }
