@@ -44,6 +44,7 @@ class Search {
       images_.push_back(sample);
       looks_.push_back(set.looks()[sample.source]);
     }
+    is_faulty_.resize(images_.size());
     pictures_.resize(images_.size());
     std::iota(pictures_.begin(), pictures_.end(), 0);
   }
@@ -63,7 +64,8 @@ class Search {
     }
   }
 
-  /// To be called after near-duplicates were found, which do not judge each other.
+  /// To be called last: near-duplicates do not judge each other, and an image that is dark, blurred
+  /// or tiny looks like another class for that reason.
   void check_labels_of(std::span<const Sample> samples, const at::Tensor& features) {
     std::vector<std::int64_t> labels, groups;
     for (const Sample& sample : samples) {
@@ -74,16 +76,20 @@ class Search {
     counts_.labels_unchecked = why_no_judge(check.accuracy);
     if (!counts_.labels_unchecked.empty()) return;
     for (const LabelError& error : check.errors) {
-      add(FindingKind::kLabelError, samples[static_cast<std::size_t>(error.image)], error.margin)
-          .other = class_name(static_cast<std::int32_t>(error.looks_like));
+      const Sample& sample = samples[static_cast<std::size_t>(error.image)];
+      if (is_faulty_[places_[sample.source]]) continue;
+      add(FindingKind::kLabelError, sample, error.margin).other =
+          class_name(static_cast<std::int32_t>(error.looks_like));
     }
   }
 
   void find_faults(std::int64_t crop) {
     constexpr FindingKind kKinds[] = {FindingKind::kDark, FindingKind::kBlurred,
                                       FindingKind::kTiny};
-    for (const FaultyImage& one : faulty_images(looks_, static_cast<int>(crop)))
+    for (const FaultyImage& one : faulty_images(looks_, static_cast<int>(crop))) {
       add(kKinds[static_cast<std::size_t>(one.fault)], images_[one.place], one.score);
+      is_faulty_[one.place] = true;
+    }
   }
 
   const FindingCounts& counts() const { return counts_; }
@@ -108,8 +114,9 @@ class Search {
 
   const TrainingSet& set_;
   CsvPaths paths_;
-  std::vector<Sample> images_;  ///< each image once, with
-  std::vector<ImageLook> looks_;
+  std::vector<Sample> images_;          ///< each image once, with
+  std::vector<ImageLook> looks_;        ///< what it looks like,
+  std::vector<bool> is_faulty_;         ///< whether that is poor,
   std::vector<std::int64_t> pictures_;  ///< and the first image of its picture
   std::vector<std::size_t> places_;     ///< by source: where it is among them
   std::vector<Finding> findings_;

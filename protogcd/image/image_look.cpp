@@ -7,8 +7,10 @@ namespace protogcd {
 namespace {
 
 // Detail is measured where the short side has about this many pixels: finer detail depends on
-// camera and compression. A smaller image is measured as it is.
+// camera and compression. A smaller image is measured at the size it is stored in, as one that was
+// enlarged would seem blurred.
 constexpr int kFineSide = 128;
+constexpr int kCoarser = 4;
 constexpr double kBrightPart = 0.95;
 // Rounding to 8 bits has this variance; a second difference of five pixels has 20 times that.
 constexpr double kRoundingEnergy = 20.0 / 12;
@@ -49,14 +51,14 @@ Grey reduced_grey(const Image& image, int block) {
   return grey;
 }
 
-Grey quartered(const Grey& grey) {
-  constexpr int kBlock = 4;
-  Grey coarse(grey.width / kBlock, grey.height / kBlock);
-  for (int y = 0; y < coarse.height * kBlock; ++y) {
+Grey reduced(const Grey& grey, int block) {
+  Grey coarse(grey.width / block, grey.height / block);
+  const float scale = 1.0f / static_cast<float>(block * block);
+  for (int y = 0; y < coarse.height * block; ++y) {
     const float* from = grey.row(y);
-    float* row = coarse.row(y / kBlock);
-    for (int x = 0; x < coarse.width; ++x, from += kBlock)
-      row[x] += (from[0] + from[1] + from[2] + from[3]) / (kBlock * kBlock);
+    float* row = coarse.row(y / block);
+    for (int x = 0; x < coarse.width; ++x)
+      for (int i = 0; i < block; ++i) row[x] += *from++ * scale;
   }
   return coarse;
 }
@@ -137,11 +139,17 @@ ImageLook look_at(const Image& resized, ImageSize stored) {
   ImageLook look{.size = stored};
   const int block = std::max(1, std::min(resized.width, resized.height) / kFineSide);
   const Grey grey = reduced_grey(resized, block);
-  const double rounding = 2 * kRoundingEnergy / (block * block);
-  const double fine = std::max(0.0, detail(grey) - rounding), coarse = detail(quartered(grey));
   look.brightness = bright_part(grey);
-  look.sharpness = static_cast<float>(std::log2((fine + 0.01) / (coarse + 1)));
   make_thumbnail(grey, look.thumbnail);
+
+  const int stored_side = std::max(1, std::min(stored.width, stored.height)),
+            enlarged = std::max(1, std::min(grey.width, grey.height) / stored_side),
+            pixels = block * enlarged;  // along a side of what is compared
+  const Grey sharp = enlarged > 1 ? reduced(grey, enlarged) : grey;
+  const double rounding = 2 * kRoundingEnergy / (pixels * pixels);
+  const double fine = std::max(0.0, detail(sharp) - rounding),
+               coarse = detail(reduced(sharp, kCoarser));
+  look.sharpness = static_cast<float>(std::log2((fine + 0.01) / (coarse + 1)));
   return look;
 }
 

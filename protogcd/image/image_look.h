@@ -24,7 +24,7 @@ struct ImageLook {
   std::array<std::uint8_t, kThumbnail * kThumbnail> thumbnail{};  ///< grey, squeezed to a square
 };
 
-/// From the image as it was resized for crops. Of images that were enlarged, all are less sharp.
+/// From the image as it was resized for crops.
 ImageLook look_at(const Image& resized, ImageSize stored);
 
 enum class ImageFault : std::uint8_t { kDark, kBlurred, kTiny };
