@@ -37,12 +37,16 @@ class Search {
   Search(const TrainingSet& set, const std::filesystem::path& file)
       : set_(set), paths_(file), places_(set.sources().size()) {
     std::vector<bool> seen(set.sources().size());
-    for (const Sample& sample : set.dataset().samples) {
-      if (seen[sample.source]) continue;
-      seen[sample.source] = true;
-      places_[sample.source] = images_.size();
-      images_.push_back(sample);
-      looks_.push_back(set.looks()[sample.source]);
+    constexpr SampleSet kLabelsFirst[] = {SampleSet::kLabelled, SampleSet::kCalibration,
+                                          SampleSet::kUnlabelled, SampleSet::kTest};
+    for (const SampleSet which : kLabelsFirst) {
+      for (const Sample& sample : set.of(which)) {
+        if (seen[sample.source]) continue;
+        seen[sample.source] = true;
+        places_[sample.source] = images_.size();
+        images_.push_back(sample);
+        looks_.push_back(set.looks()[sample.source]);
+      }
     }
     is_faulty_.resize(images_.size());
     pictures_.resize(images_.size());
