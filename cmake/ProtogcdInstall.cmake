@@ -64,6 +64,7 @@ set(public_headers
   run/found_classes.h
   run/predictions_table.h
   run/probability_columns.h
+  run/findings_file.h
   run/run_result.h)
 foreach(header ${public_headers})
   get_filename_component(folder ${header} DIRECTORY)

@@ -66,6 +66,9 @@ void print(const RunResult& summary) {
     fmt::print("{} images could not be read, see {}\n", summary.skipped,
                (out / run_files::kSkipped).string());
   }
+  const std::string findings = summary.findings ? in_words(*summary.findings) : "";
+  if (!findings.empty())
+    fmt::print("{}, see {}\n", findings, (out / run_files::kFindings).string());
   fmt::print("predictions: {}\n", (out / run_files::kPredictions).string());
   const std::filesystem::path queue = out / run_files::kLabelNext;
   if (std::filesystem::exists(queue))

@@ -11,7 +11,9 @@ namespace protogcd {
 
 MaybeBad ResizedReader::read(std::uint32_t source, int short_side, Image& output) {
   if (!is_whole_file(source)) return read_stored(source, short_side, std::nullopt, output);
-  return reader_.read_resized(sources_.path(source), short_side, output);
+  MaybeBad bad = reader_.read_resized(sources_.path(source), short_side, output);
+  stored_size_ = reader_.decoded_size();
+  return bad;
 }
 
 MaybeBad ResizedReader::read_center(std::uint32_t source, const ViewSize& view, Image& output) {
@@ -36,6 +38,7 @@ MaybeBad ResizedReader::read_stored(std::uint32_t source, int short_side, std::o
   ImageOrBad whole = read_whole(source);
   if (auto* bad = std::get_if<BadImage>(&whole)) return std::move(*bad);
   const Image& image = std::get<Image>(whole);
+  stored_size_ = image.size();
   const auto target = size_with_short_side(image.size(), short_side);
   if (!target || (!crop && target->pixels() > kMaxResizedPixels)) {
     return BadImage{fmt::format("{}x{} is too elongated to be resized to a short side of {}",
@@ -58,7 +61,7 @@ void ImageCache::offer(std::uint32_t source, const Image& image) {
 
 void read_all_images(const SourceTable& sources, std::span<const std::uint32_t> list,
                      int short_side, const DecodeOptions& decode, ImageCache& cache,
-                     SkippedFiles& skipped, const Context& context) {
+                     SkippedFiles& skipped, const Context& context, std::span<ImageLook> looks) {
   constexpr std::size_t kImagesPerTask = 32;  // they share a reader and its buffers
   Progress progress("read", list.size(), "images", context.progress());
   ThreadPool pool(context.threads);
@@ -74,6 +77,7 @@ void read_all_images(const SourceTable& sources, std::span<const std::uint32_t> 
         skipped.add(sources, list[i], bad->reason);
       } else {
         cache.offer(list[i], image);
+        if (!looks.empty()) looks[list[i]] = look_at(image, reader.stored_size());
       }
     }
     progress.add(end - task * kImagesPerTask);

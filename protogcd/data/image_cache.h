@@ -12,6 +12,7 @@
 #include "protogcd/data/skipped.h"
 #include "protogcd/data/source_table.h"
 #include "protogcd/image/decode.h"
+#include "protogcd/image/image_look.h"
 #include "protogcd/image/image_reader.h"
 
 namespace protogcd {
@@ -28,6 +29,8 @@ class ResizedReader {
   MaybeBad read_center(std::uint32_t source, const ViewSize& view, Image& output);
   /// As it is stored, not resized.
   ImageOrBad read_whole(std::uint32_t source);
+  /// Of the image read last, before it was resized.
+  ImageSize stored_size() const { return stored_size_; }
 
  private:
   bool is_whole_file(std::uint32_t source) const {
@@ -40,6 +43,7 @@ class ResizedReader {
   DecodeOptions decode_;
   ImageReader reader_;
   Resizer resizer_;
+  ImageSize stored_size_;
 };
 
 class ImageCache {
@@ -63,9 +67,11 @@ class ImageCache {
 };
 
 /// Reads every image of the list once: what cannot be read is noted in `skipped`, the rest is
-/// offered to the cache. After it, no step of training meets a surprise.
+/// offered to the cache. After it, no step of training meets a surprise. Where there is room for
+/// every source in `looks`, what the images look like is noted there.
 void read_all_images(const SourceTable& sources, std::span<const std::uint32_t> list,
                      int short_side, const DecodeOptions& decode, ImageCache& cache,
-                     SkippedFiles& skipped, const Context& context);
+                     SkippedFiles& skipped, const Context& context,
+                     std::span<ImageLook> looks = {});
 
 }  // namespace protogcd

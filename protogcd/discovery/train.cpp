@@ -14,6 +14,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/data/calibration_set.h"
+#include "protogcd/discovery/findings.h"
 #include "protogcd/discovery/frozen_fit.h"
 #include "protogcd/discovery/label_queue.h"
 #include "protogcd/discovery/report_files.h"
@@ -418,13 +419,10 @@ ClassNumber stored_class_number(const fs::path& file, const std::string& setting
 
 /// Does the backbone fit the labelled classes? Said before training, as another one would help more
 /// than any training with this one.
-double fit_of(TrainingMaterial& material, const Backbone& backbone, const Context& context) {
-  if (material.set().count(SampleSet::kLabelled) == 0)
-    return std::numeric_limits<double>::quiet_NaN();
+double fit_of(TrainingMaterial& material, const at::Tensor& features, const Context& context) {
+  if (!features.defined()) return std::numeric_limits<double>::quiet_NaN();
   RunResult so_far;
-  so_far.frozen_accuracy =
-      frozen_accuracy(untrained_features(material, backbone, SampleSet::kLabelled, context),
-                      labelled_classes(material.set()));
+  so_far.frozen_accuracy = frozen_accuracy(features, labelled_classes(material.set()));
   const std::string suspect = suspect_in_words(so_far);
   if (!suspect.empty()) context.log.warning(suspect);
   return so_far.frozen_accuracy;
@@ -494,6 +492,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   MaterialOptions needed = options.material;
   needed.sees_labelled = estimates || options.method->sees_labelled() || options.look_at_data;
   needed.use_bank = options.material.use_bank && options.method->trains();
+  needed.looks_at_images = options.look_at_data;
   const std::size_t kept_out =
       keep_out_for_calibration(dataset, options.calibration_share, context.seed);
   if (kept_out > 0) {
@@ -512,11 +511,18 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   const Dataset& readable = material.set().dataset();
   const ModelInfo info = model_info(
       backbone, readable, estimate ? estimate->k : number_of_classes(options, readable), options);
-  const double fit = options.look_at_data ? fit_of(material, backbone, context)
-                                          : std::numeric_limits<double>::quiet_NaN();
+  at::Tensor frozen;  // of the labelled images, where there are any and somebody looks at them
+  if (options.look_at_data && material.set().count(SampleSet::kLabelled) > 0)
+    frozen = untrained_features(material, backbone, SampleSet::kLabelled, context);
+  const double fit = fit_of(material, frozen, context);
   Trainer trainer(folder, material, backbone, info, fit, options, start, context);
   if (!estimates) begin_folder(folder, material, history, options, config, context);
+  std::optional<FindingCounts> findings;
+  if (options.look_at_data)
+    findings = write_findings_of(material, backbone, frozen, folder.findings(), context);
+  frozen.reset();  // training wants the memory
   RunResult result = trainer.run();
+  result.findings = std::move(findings);
   result.estimate = std::move(estimate);
   write_result(folder.result(), result);
   return result;

@@ -172,8 +172,10 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .at_least(0)
       .at_most(0.5);
   table
-      .add("look_at_data", &options.look_at_data,
-           "say how well the backbone fits the labelled classes, before training")
+      .add(
+          "look_at_data", &options.look_at_data,
+          "say how well the backbone fits the labelled classes and what else is in the collection, "
+          "before training")
       .incidental();
   table.add("report", &options.report, "write report.html at the end; false: do not").incidental();
   declare_model_options(table, options);

@@ -36,6 +36,9 @@ class ImageReader {
   /// nothing is left.
   MaybeBad read_part(const std::filesystem::path& path, const ImageBox& part, Image& output);
 
+  /// Of the last image that was decoded: its own size, or with fast decoding the reduced one.
+  ImageSize decoded_size() const { return decoded_.full; }
+
  private:
   DecodeOptions options_;
   Resizer resizer_;

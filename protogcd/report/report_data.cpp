@@ -20,6 +20,7 @@
 #include "protogcd/data/stored_images.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
+#include "protogcd/report/findings_data.h"
 #include "protogcd/report/sprites.h"
 #include "protogcd/run/metrics_file.h"
 #include "protogcd/run/run_files.h"
@@ -194,15 +195,6 @@ Json skipped_of(const fs::path& file) {
   return list;
 }
 
-Json sprites_of(const Sprites& sprites) {
-  Json sheets = Json::array();
-  for (const std::string& sheet : sprites.sheets) sheets.push_back(base64(sheet));
-  return {{"tile", sprites.tile},
-          {"columns", sprites.columns},
-          {"per_sheet", sprites.per_sheet},
-          {"sheets", sheets}};
-}
-
 std::string base64_of(const std::vector<std::uint8_t>& bytes) {
   return base64({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
@@ -360,7 +352,7 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
                    {"run", identity_of(folder, config)},
                    {"version", fmt::format("protogcd {}", kVersion)},
                    {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
-                   {"sprites", sprites_of(sprites)},
+                   {"sprites", sprites_data(sprites)},
                    {"map", map_of(run, map, result.epochs > 0)},
                    {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
                    {"epochs", epochs_of(folder / run_files::kMetrics, folder / run_files::kRun)},
@@ -368,6 +360,7 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
                    {"likely", likely_of(images)},
                    {"confusion", confusion_of(images, truth_names, run.classes.size())},
                    {"skipped", skipped_of(folder / run_files::kSkipped)},
+                   {"findings", findings_data(run, result, context)},
                    {"config", config}});
   data["images"] = {{"path", images.path},
                     {"class", images.label},

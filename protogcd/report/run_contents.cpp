@@ -202,6 +202,7 @@ RunContents read_run(const fs::path& folder, const fs::path& images_root) {
   for (const std::string& path : run.images.path)
     files.push_back((folder / path).lexically_normal());
   run.located = locate_images(files, images_root);
+  run.images_root = images_root;
   return run;
 }
 

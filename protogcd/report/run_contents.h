@@ -56,7 +56,8 @@ struct RunContents {
   std::optional<AttentionMaps> attention;  ///< older runs have none, nor
   std::vector<QueueEntry> queue;           ///< these
 
-  LocatedImages located;  ///< where the images lie
+  LocatedImages located;              ///< where the images lie
+  std::filesystem::path images_root;  ///< where moved ones were looked for
   const std::vector<std::filesystem::path>& files() const { return located.files; }
   bool has_truth() const;
 };

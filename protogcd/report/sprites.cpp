@@ -7,11 +7,13 @@
 #include <span>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/json.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/data/stored_images.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/image/resize.h"
 #include "protogcd/image/transform.h"
+#include "protogcd/report/base64.h"
 
 namespace protogcd {
 namespace {
@@ -91,6 +93,15 @@ std::string picture_of(StoredImages& images, const std::filesystem::path& file, 
   constexpr int kLongest = 4096;  // a strip beyond that shows nothing to a person
   if (!small || std::max(small->width, small->height) > kLongest) return {};
   return encode_jpeg(*small, {.quality = 80});
+}
+
+nlohmann::json sprites_data(const Sprites& sprites) {
+  nlohmann::json sheets = nlohmann::json::array();
+  for (const std::string& sheet : sprites.sheets) sheets.push_back(base64(sheet));
+  return {{"tile", sprites.tile},
+          {"columns", sprites.columns},
+          {"per_sheet", sprites.per_sheet},
+          {"sheets", sheets}};
 }
 
 std::string square_sheet(const std::vector<std::filesystem::path>& files, int tile,

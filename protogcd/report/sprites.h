@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Sprites {
 /// The middle of every image that can be read. Tiles are smaller where there are many, so that ten
 /// thousand images stay below ten megabytes; beyond kMostThumbnails the rest has none.
 Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Context& context);
+
+/// As the page reads them; `places` aside, which go with the images.
+nlohmann::json sprites_data(const Sprites& sprites);
 
 /// All of them on one JPEG sheet, as many columns as rows (the last ones may stay white): row by
 /// row in the order of the list. What cannot be read stays white.

@@ -18,7 +18,8 @@ inline constexpr const char* kImages = "images.csv";  ///< what it was begun on,
 inline constexpr const char* kEmbeddings = "embeddings.safetensors";
 inline constexpr const char* kAttention = "attention.safetensors";
 inline constexpr const char* kSkipped = kSkippedFile;
-inline constexpr const char* kResult = "result.json";  ///< run_result.h
+inline constexpr const char* kResult = "result.json";     ///< run_result.h
+inline constexpr const char* kFindings = "findings.csv";  ///< findings_file.h
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kEventsPrefix = kEventFilePrefix;
 

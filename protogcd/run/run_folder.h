@@ -34,6 +34,7 @@ class RunFolder {
   std::filesystem::path embeddings() const { return path_ / run_files::kEmbeddings; }
   std::filesystem::path attention() const { return path_ / run_files::kAttention; }
   std::filesystem::path images() const { return path_ / run_files::kImages; }
+  std::filesystem::path findings() const { return path_ / run_files::kFindings; }
   std::filesystem::path skipped() const { return path_ / run_files::kSkipped; }
   std::filesystem::path model() const { return path_ / run_files::kModel; }
   std::filesystem::path result() const { return path_ / run_files::kResult; }

@@ -32,6 +32,24 @@ FoundClass found_class_from_json(const nlohmann::json& json) {
           .truth_share = json.value("truth_share", 0.0)};
 }
 
+nlohmann::json to_json(const FindingCounts& found) {
+  nlohmann::json json;
+  for (const FindingKind kind : kFindingKinds) json[std::string(name_of(kind))] = found.of(kind);
+  if (!found.labels_unchecked.empty()) json["labels_unchecked"] = found.labels_unchecked;
+  if (!found.duplicates_unchecked.empty())
+    json["duplicates_unchecked"] = found.duplicates_unchecked;
+  return json;
+}
+
+FindingCounts finding_counts_from_json(const nlohmann::json& json) {
+  FindingCounts found;
+  for (const FindingKind kind : kFindingKinds)
+    found.of(kind) = json.at(std::string(name_of(kind))).get<std::size_t>();
+  found.labels_unchecked = json.value("labels_unchecked", "");
+  found.duplicates_unchecked = json.value("duplicates_unchecked", "");
+  return found;
+}
+
 nlohmann::json to_json(const Accuracy& percent) {
   return {{"all", percent.all}, {"old", percent.old_classes}, {"new", percent.new_classes}};
 }
@@ -103,6 +121,7 @@ nlohmann::json to_json(const RunResult& result) {
   json["outlier_threshold"] = {{"kept", result.outlier_keep},
                                {"held_out_images", result.calibrated_on}};
   if (!std::isnan(result.frozen_accuracy)) json["frozen_accuracy"] = result.frozen_accuracy;
+  if (result.findings) json["findings"] = to_json(*result.findings);
   json["epochs"] = result.epochs;
   json["seconds"] = result.seconds;
   if (!result.next.empty()) json["next"] = result.next;
@@ -132,6 +151,7 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   result.calibrated_on = threshold.value("held_out_images", std::size_t{0});
   result.next = json.value("next", "");
   result.frozen_accuracy = json.value("frozen_accuracy", result.frozen_accuracy);
+  if (json.contains("findings")) result.findings = finding_counts_from_json(json.at("findings"));
   if (json.contains("estimate")) result.estimate = ClassNumber::from_json(json.at("estimate"));
   const auto on_test = json.find("test");
   if (on_test != json.end() && on_test->is_object())

@@ -14,6 +14,7 @@
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/run/class_number.h"
 #include "protogcd/run/evaluation.h"
+#include "protogcd/run/findings_file.h"
 #include "protogcd/run/found_classes.h"
 
 namespace protogcd {
@@ -35,6 +36,7 @@ struct RunResult {
   /// Of the labelled images, those whose nearest neighbours by the backbone's own features, before
   /// any training, are of their class; NaN where nobody looked.
   double frozen_accuracy = std::numeric_limits<double>::quiet_NaN();
+  std::optional<FindingCounts> findings = {};  ///< of findings.csv, where somebody looked
   std::string next = {};           ///< the command that a first look leads to; empty after training
   std::filesystem::path out = {};  ///< the run's folder
 };

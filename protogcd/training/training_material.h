@@ -29,7 +29,8 @@ struct MaterialOptions {
   std::optional<double> borrow = {};
   std::optional<double> cache_gb = {};  ///< for decoded images and tokens; nothing: half of it
   ReadingOptions reading = {};
-  bool sees_labelled = false;  ///< tokens of labelled images are wanted too, and kept in memory
+  bool sees_labelled = false;    ///< tokens of labelled images are wanted too, and kept in memory
+  bool looks_at_images = false;  ///< TrainingSet::looks is wanted
 };
 
 class TrainingMaterial {

@@ -15,16 +15,17 @@
 namespace protogcd {
 
 TrainingSet::TrainingSet(Dataset dataset, const LoaderOptions& loader, std::uint64_t cache_bytes,
-                         const BadImagePolicy& policy, const Context& context)
+                         const BadImagePolicy& policy, const Context& context, bool looks_at_images)
     : dataset_(std::move(dataset)),
       cache_(dataset_.sources.size(), cache_bytes),
-      skipped_(policy, dataset_.samples.size()) {
+      skipped_(policy, dataset_.samples.size()),
+      looks_(looks_at_images ? dataset_.sources.size() : 0) {
   // An image that two samples share is read once.
   std::vector<std::uint32_t> list = sources_of(dataset_.samples);
   std::ranges::sort(list);
   list.erase(std::unique(list.begin(), list.end()), list.end());
   read_all_images(dataset_.sources, list, loader.view.short_side, loader.decode, cache_, skipped_,
-                  context);
+                  context, looks_);
   skipped_.check(dataset_.sources);
   std::set<std::uint32_t> bad;
   for (const SkippedFile& file : skipped_.files())

@@ -21,14 +21,17 @@ namespace protogcd {
 
 class TrainingSet {
  public:
-  /// Reads every image once; those that cannot be read are left out.
+  /// Reads every image once, and takes a look at each if asked to; those that cannot be read are
+  /// left out.
   TrainingSet(Dataset dataset, const LoaderOptions& loader, std::uint64_t cache_bytes,
-              const BadImagePolicy& policy, const Context& context);
+              const BadImagePolicy& policy, const Context& context, bool looks_at_images = false);
 
   const Dataset& dataset() const { return dataset_; }
   const SourceTable& sources() const { return dataset_.sources; }
   const ImageCache& cache() const { return cache_; }
   const SkippedFiles& skipped() const { return skipped_; }
+  /// By source; empty where nobody asked.
+  const std::vector<ImageLook>& looks() const { return looks_; }
   std::size_t count(SampleSet set) const { return of(set).size(); }
   std::span<const Sample> of(SampleSet set) const;
   /// Labelled and unlabelled, in this order: what the sampler draws from.
@@ -44,6 +47,7 @@ class TrainingSet {
   Dataset dataset_;
   ImageCache cache_;
   SkippedFiles skipped_;
+  std::vector<ImageLook> looks_;
 };
 
 std::vector<std::uint32_t> sources_of(std::span<const Sample> samples);

@@ -21,6 +21,7 @@
 #include "protogcd/report/report_data.h"
 #include "protogcd/report/run_export.h"
 #include "protogcd/report/sprites.h"
+#include "protogcd/run/findings_file.h"
 #include "protogcd/run/label_next.h"
 #include "tests/support/browser.h"
 #include "tests/support/run_program.h"
@@ -159,6 +160,32 @@ void write_run(const std::filesystem::path& run, bool older = false) {
                "\n";
   }
   write_file_atomically(run / "metrics.jsonl", metrics);
+  result["findings"] = {{"label-error", 1}, {"near-duplicate", 40},
+                        {"dark", 1},        {"blurred", 0},
+                        {"tiny", 0},        {"duplicates_unchecked", "<u>too many</u>"}};
+  write_file_atomically(run / "result.json", result.dump());
+  std::vector<Finding> findings = {{.kind = FindingKind::kLabelError,
+                                    .path = "images/04 \"quoted\" <b>&'.png",
+                                    .set = "labelled",
+                                    .class_name = "owl",
+                                    .other = kHostile,
+                                    .score = 0.7},
+                                   {.kind = FindingKind::kDark,
+                                    .path = "javascript:window.hacked=3",
+                                    .set = "unlabelled",
+                                    .class_name = "",
+                                    .other = "",
+                                    .score = 12}};
+  for (int i = 0; i < 40; ++i) {  // the last one has another class than what it repeats
+    findings.push_back({.kind = FindingKind::kNearDuplicate,
+                        .path = fmt::format("images/{:02} \"quoted\" <b>&'.png", 5 + i),
+                        .set = "labelled",
+                        .class_name = "owl",
+                        .other = "images/04 \"quoted\" <b>&'.png",
+                        .other_class = i == 39 ? "eagle" : "owl",
+                        .score = 0.99});
+  }
+  write_findings(run / "findings.csv", findings);
   write_file_atomically(run / "skipped.csv", "path,reason\n\"<i>broken</i>.jpg\",\"not a JPEG\"\n");
   write_file_atomically(run / "config.toml", "k = 4 # </script>\n");
 }
@@ -237,6 +264,35 @@ TEST(ReportData, AnOlderRunTellsNeitherLikeliestClassesNorAQueue) {
   const auto data = data_of(folder / "run");
   EXPECT_TRUE(data.at("likely").is_null());
   EXPECT_EQ(data.at("queue"), nlohmann::json::array());
+}
+
+TEST(ReportData, HoldsAFewFindingsOfEachKindTheWorstFirst) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const auto findings = data_of(folder / "run").at("findings");
+  const auto& images = findings.at("images");
+  const auto& errors = findings.at("kinds")[0];
+  EXPECT_EQ(errors.at("kind"), "label-error");
+  EXPECT_EQ(errors.at("shown")[0].at("class"), "owl");
+  EXPECT_EQ(errors.at("shown")[0].at("other_class"), kHostile);
+  const std::size_t image = errors.at("shown")[0].at("image");
+  EXPECT_EQ(images.at("path")[image], "images/04 \"quoted\" <b>&'.png");
+  EXPECT_GE(images.at("thumbnail")[image], 0);
+  EXPECT_EQ(images.at("link")[image], "file://" + (folder / "run").string() +
+                                          "/images/04%20%22quoted%22%20%3Cb%3E%26%27.png");
+  const auto& twice = findings.at("kinds")[1];
+  EXPECT_EQ(twice.at("count"), 40);
+  EXPECT_EQ(twice.at("shown").size(), 36u);
+  EXPECT_EQ(twice.at("shown")[0].at("other_class"), "eagle");  // two classes for one picture
+  EXPECT_EQ(twice.at("shown")[0].at("repeats"), image);
+  const std::size_t missing = findings.at("kinds")[2].at("shown")[0].at("image");
+  EXPECT_EQ(images.at("thumbnail")[missing], -1);
+  EXPECT_EQ(images.at("link")[missing], "");
+  std::filesystem::remove(folder / "run/findings.csv");  // as older runs are
+  EXPECT_TRUE(data_of(folder / "run").at("findings").is_null());
+  write_file_atomically(folder / "run/findings.csv",
+                        "finding,path,set,class,other,other_class,score\nodd,a,b,c,d,e,1\n");
+  EXPECT_THROW(data_of(folder / "run"), DataError);
 }
 
 TEST(ReportData, TellsRunsApartByWhatTheyFound) {
@@ -583,7 +639,8 @@ void drive_page(const std::string& script) {
   write_run(folder / "it's-2", /*older=*/true);
   write_file_atomically(folder / "it's-2/config.toml", "k = 4 # another\n");
   write_run(folder / "first-look");
-  nlohmann::json first_look = nlohmann::json::parse(read_text_file(folder / "first-look/result.json"));
+  nlohmann::json first_look =
+      nlohmann::json::parse(read_text_file(folder / "first-look/result.json"));
   first_look["epochs"] = 0;
   first_look["next"] = "protogcd discover --out '<b>'";
   write_file_atomically(folder / "first-look/result.json", first_look.dump());

@@ -83,6 +83,23 @@ export interface Confusion {
   counts: number[][];
 }
 
+export interface Findings {
+  kinds: {
+    kind: string;
+    count: number;
+    shown: {
+      image: number; // into `images` below
+      set: string;
+      class: string; // the label it was given; '' where none
+      other_class: string; // what it looks like, or the class of what it repeats
+      repeats?: number; // into `images`
+      score: number;
+    }[];
+  }[];
+  unchecked: string[]; // why something was not looked for
+  images: { path: string[]; link: string[]; thumbnail: number[]; sprites: Sprites };
+}
+
 export interface Report {
   title: string;
   version: string;
@@ -120,6 +137,7 @@ export interface Report {
   confusion: Confusion | null;
   queue: QueuedImage[]; // what to label next, the most useful first
   likely: Likely | null; // older runs do not tell
+  findings: Findings | null;
   skipped: { path: string; reason: string }[];
   config: string;
 }

@@ -7,6 +7,7 @@ import { Corrections } from './corrections';
 import { curves } from './curves';
 import { readReport } from './data';
 import { h } from './dom';
+import { findings } from './findings';
 import { map } from './map';
 import { Panel } from './panel';
 import { Queue } from './queue';
@@ -32,6 +33,7 @@ const sections = [
   map(report, corrections, thumbnails, colours, openImage),
   attention(report, corrections),
   outliers(report, corrections, thumbnails, openImage),
+  findings(report),
   panel.element,
   confusion(report, corrections),
   curves(report),

@@ -9,7 +9,7 @@ const cards = () => page.locator('.card:visible');
 
 await check('loads with every section', async () => {
   await open(report);
-  for (const id of ['summary', 'classes', 'map', 'attention', 'outliers', 'confusion', 'training', 'skipped', 'configuration']) {
+  for (const id of ['summary', 'classes', 'map', 'attention', 'outliers', 'findings', 'confusion', 'training', 'skipped', 'configuration']) {
     assert.equal(await page.locator(`section#${id}`).count(), 1, id);
   }
   assert.equal(await cards().count(), 4);
@@ -34,6 +34,22 @@ await check('hostile names are text', async () => {
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   assert.ok((await page.locator('.card .name').allTextContents()).some((name) => name.includes('<img src=x')));
   assert.equal(await page.locator('main img[src="x"]').count(), 0);
+});
+await check('findings show given and suggested classes, groups and what was left out, all of it as text', async () => {
+  const part = (kind) => page.locator(`#findings [data-kind="${kind}"]`);
+  assert.equal(await part('label-error').locator('figure').count(), 1);
+  assert.match(await part('label-error').textContent(), /owl, looks like <img src=x onerror/);
+  assert.match(await part('label-error').locator('a').getAttribute('href'), /^file:\/\/.*%3Cb%3E/);
+  await page.waitForFunction(() => getComputedStyle(document.querySelector('#findings .thumb')).backgroundImage.startsWith('url("blob:'));
+  assert.equal(await part('near-duplicate').locator('figure').count(), 1);
+  assert.equal(await part('near-duplicate').locator('.thumb').count(), 37);
+  assert.match(await part('near-duplicate').textContent(), /eagle = labelled as owl/);
+  assert.match(await part('near-duplicate').textContent(), /4 more are in findings\.csv/);
+  assert.equal(await part('dark').locator('a').count(), 0, 'a path that is no file leads nowhere');
+  assert.match(await part('dark').textContent(), /javascript:window/);
+  assert.equal(await part('blurred').count(), 0);
+  assert.match(await page.locator('#findings').textContent(), /Not looked for: <u>too many<\/u>\./);
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
 });
 await check('the number of classes is drawn and told in words', async () => {
   await page.waitForSelector('.estimate canvas');
