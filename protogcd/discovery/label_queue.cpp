@@ -20,7 +20,7 @@ constexpr double kUnsureWeight = 0.1;
 // Images that are more alike than this are copies: the second label would say nothing new.
 constexpr float kCopy = 0.999f;
 // All pairs of more would take memory and time; these are evenly chosen.
-constexpr std::int64_t kMostCompared = 4000;
+constexpr std::int64_t kMostPaired = 4000;
 // For `why`: a class with fewer labels has few, an image with a smaller margin is hardly told.
 constexpr std::size_t kFewLabels = 10;
 constexpr float kSmallMargin = 0.5f;
@@ -114,7 +114,7 @@ std::vector<QueuedImage> label_queue(const at::Tensor& features, const Predictio
                                      const ModelInfo& info,
                                      const std::vector<std::size_t>& labelled, std::size_t most) {
   const auto images =
-      evenly_chosen_rows(static_cast<std::int64_t>(predictions.size()), kMostCompared);
+      evenly_chosen_rows(static_cast<std::int64_t>(predictions.size()), kMostPaired);
   if (images.empty()) return {};
   const auto labels_of = [&](std::size_t image) {
     return labelled[static_cast<std::size_t>(predictions.labels[image])];
