@@ -15,7 +15,7 @@ export class Queue {
   private readonly choices = h('div', { class: 'controls' });
   private readonly name = nameField();
   private readonly box: HTMLElement;
-  private readonly state = h('p', { class: 'outcome', role: 'status' });
+  private readonly state = h('p', { class: 'answered', role: 'status' });
 
   constructor(
     private readonly report: Report,
