@@ -93,6 +93,7 @@ float bright_part(const Grey& grey) {
 /// Where a pixel belongs to two cells, it is in the first: cells are several pixels wide.
 void make_thumbnail(const Grey& grey, std::array<std::uint8_t, 256>& thumbnail) {
   constexpr int kSide = ImageLook::kThumbnail;
+  auto* cell = thumbnail.data();
   for (int row = 0; row < kSide; ++row) {
     const int top = row * grey.height / kSide,
               bottom = std::max(top + 1, (row + 1) * grey.height / kSide);
@@ -103,8 +104,7 @@ void make_thumbnail(const Grey& grey, std::array<std::uint8_t, 256>& thumbnail) 
       for (int y = top; y < bottom; ++y)
         for (int x = left; x < right; ++x) sum += grey.row(y)[x];
       const float mean = sum / static_cast<float>((bottom - top) * (right - left));
-      thumbnail[static_cast<std::size_t>(row * kSide + column)] =
-          static_cast<std::uint8_t>(std::lround(std::clamp(mean, 0.0f, 255.0f)));
+      *cell++ = static_cast<std::uint8_t>(std::lround(std::clamp(mean, 0.0f, 255.0f)));
     }
   }
 }

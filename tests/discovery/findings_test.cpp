@@ -65,7 +65,9 @@ TEST(NearDuplicates, AChainOfSmallDifferencesIsNoGroup) {
     }
   }
   std::set<std::size_t> firsts, repeats;
-  for (const NearDuplicate& one : near_duplicates(looks, {}).value()) {
+  const auto found = near_duplicates(looks, {});
+  ASSERT_TRUE(found);
+  for (const NearDuplicate& one : *found) {
     EXPECT_GE(one.correlation, 0.98);
     firsts.insert(one.first);
     repeats.insert(one.image);
