@@ -34,8 +34,7 @@ std::string why_no_judge(double accuracy) {
 
 class Search {
  public:
-  Search(const TrainingSet& set, const std::filesystem::path& file)
-      : set_(set), paths_(file), places_(set.sources().size()) {
+  explicit Search(const TrainingSet& set) : set_(set), places_(set.sources().size()) {
     std::vector<bool> seen(set.sources().size());
     constexpr SampleSet kLabelsFirst[] = {SampleSet::kLabelled, SampleSet::kCalibration,
                                           SampleSet::kUnlabelled, SampleSet::kTest};
@@ -63,7 +62,7 @@ class Search {
     for (const NearDuplicate& one : *found) {
       pictures_[one.image] = static_cast<std::int64_t>(one.first);
       Finding& finding = add(FindingKind::kNearDuplicate, images_[one.image], one.correlation);
-      finding.other = paths_(set_.sources(), images_[one.first].source);
+      finding.other = path_of(images_[one.first]);
       finding.other_class = class_name(given_label(images_[one.first]));
     }
   }
@@ -103,13 +102,17 @@ class Search {
   }
 
  private:
+  /// As predictions.csv has it: it opens from anywhere.
+  std::string path_of(const Sample& sample) const {
+    return comparable_path(set_.sources().path(sample.source));
+  }
   std::string class_name(std::int32_t label) const {
     return std::string(set_.dataset().class_name(label));
   }
   Finding& add(FindingKind kind, const Sample& sample, double score) {
     ++counts_.of(kind);
     return findings_.emplace_back(Finding{.kind = kind,
-                                          .path = paths_(set_.sources(), sample.source),
+                                          .path = path_of(sample),
                                           .set = std::string(sample_set_name(sample.set)),
                                           .class_name = class_name(given_label(sample)),
                                           .other = {},
@@ -117,7 +120,6 @@ class Search {
   }
 
   const TrainingSet& set_;
-  CsvPaths paths_;
   std::vector<Sample> images_;          ///< each image once, with
   std::vector<ImageLook> looks_;        ///< what it looks like,
   std::vector<bool> is_faulty_;         ///< whether that is poor,
@@ -133,7 +135,7 @@ FindingCounts write_findings_of(TrainingMaterial& material, const Backbone& back
                                 const at::Tensor& labelled, const std::filesystem::path& file,
                                 const Context& context) {
   const TrainingSet& set = material.set();
-  Search search(set, file);
+  Search search(set);
   search.find_near_duplicates(context);
   search.find_faults(backbone.preprocessing.size);
   if (labelled.defined()) {

@@ -24,7 +24,7 @@ std::string_view name_of(FindingKind kind);
 
 struct Finding {
   FindingKind kind = FindingKind::kLabelError;
-  std::string path;        ///< relative to the table's folder
+  std::string path;        ///< as in predictions.csv
   std::string set;         ///< labelled, unlabelled, test, calibration
   std::string class_name;  ///< the label it was given; empty where it has none
   /// Of a label error, the class it looks like; of a near-duplicate, the path of the image it

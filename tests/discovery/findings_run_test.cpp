@@ -67,7 +67,7 @@ TEST(Findings, OfARunAreWhatWasPlanted) {
     found[std::string(name_of(one.kind))].push_back(one);
   const auto of = [&](const char* kind, const std::string& path) {
     for (const Finding& one : found[kind])
-      if (one.path == "../demo/" + path) return one;
+      if (one.path == folder / "demo" / path) return one;
     ADD_FAILURE() << kind << ": " << path << " is not there";
     return Finding{};
   };
@@ -78,7 +78,7 @@ TEST(Findings, OfARunAreWhatWasPlanted) {
       << "images kept out of training have labels too";
   EXPECT_LE(found["label-error"].size(), 6u);
   const Finding larger = of("near-duplicate", "unlabelled/larger house.png");
-  EXPECT_EQ(larger.other, "../demo/labelled/house/0002.png");
+  EXPECT_EQ(larger.other, folder / "demo/labelled/house/0002.png");
   EXPECT_EQ(larger.set, "unlabelled");
   EXPECT_EQ(larger.other_class, "house");
   const Finding twice = of("near-duplicate", "labelled/key/a house.png");
