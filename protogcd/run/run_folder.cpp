@@ -31,7 +31,8 @@ bool is_of_a_run(const std::string& name) {
 /// What a run writes before it has anything to lose: a failed one may be begun again.
 bool is_of_a_beginning(const std::string& name) {
   using namespace run_files;
-  for (const char* known : {kLockFile, kConfig, kRun, kLabels, kRounds, kImages, kSkipped, kFindings, kBank}) {
+  for (const char* known :
+       {kLockFile, kConfig, kRun, kLabels, kRounds, kImages, kSkipped, kFindings, kBank}) {
     if (name == known) return true;
   }
   return name.starts_with(kEventsPrefix);
