@@ -10,7 +10,7 @@
 namespace protogcd {
 namespace {
 
-// Found on the demo collection and AID, judged on others: docs/findings.md.
+// Set by the demo collection and AID; how others fare: docs/findings.md.
 constexpr double kClearMargin = 0.3;
 constexpr double kRidge = 0.2;  // of the mean variance of a feature
 constexpr std::int64_t kLeastOfClass = 10;

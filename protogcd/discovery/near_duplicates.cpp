@@ -10,7 +10,7 @@
 namespace protogcd {
 namespace {
 
-// Found on the demo collection and AID, judged on others: docs/findings.md.
+// Set by the demo collection and AID; how others fare: docs/findings.md.
 constexpr double kSamePicture = 0.98;
 constexpr double kPlain = 2;  // levels of grey, as a standard deviation
 constexpr std::int64_t kComparedAtOnce = 256;

@@ -15,7 +15,7 @@ constexpr double kBrightPart = 0.95;
 // Rounding to 8 bits has this variance; a second difference of five pixels has 20 times that.
 constexpr double kRoundingEnergy = 20.0 / 12;
 
-// Found on the demo collection and AID, judged on others: docs/findings.md.
+// Set by the demo collection and AID; how others fare: docs/findings.md.
 constexpr double kDarkest = 40, kShareOfMedianBrightness = 1.0 / 3;
 constexpr double kSoftest = -4.75, kDeviations = 3.5, kLeastDeviation = 0.1;
 constexpr int kEnlarged = 2;
