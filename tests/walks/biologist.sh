@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A biologist: photographs in folders, some broken; looks at the page, corrects twice, sorts, and comes back with new images.
+# A biologist: photographs in folders, some broken; takes a first look, looks at the page, corrects twice, sorts, and comes back with new images.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 step "first words"
@@ -20,15 +20,27 @@ run 2 discover --out nothere --resume
 says "there is no run in"
 [ ! -e run ] || fail "a refused command left a folder"
 
+step "a first look, also at photographs that nobody has labelled"
+run 0 discover --quick --labelled traps/labelled --unlabelled traps/unlabelled --k 16 --out first
+prints "now train:"
+prints "--out first-trained"
+run 2 discover --quick --epochs 3 --unlabelled traps/unlabelled --out first-2
+says "does not train"
+run 0 discover --quick --unlabelled traps/unlabelled --out first-2
+prints "all of them new (unsure"
+
 step "discover"
 discover=(discover --labelled traps/labelled --unlabelled traps/unlabelled --k 16 --epochs 3 --bank-views 2 --seed 1)
 run 0 "${discover[@]}" --out run
 says "in all"
 says "folders hold no image"
-says_not "no labels to compare with"
+[ "$(grep -c 'no labels to compare with' said)" -eq 1 ] || fail "what everybody knows is said more than once"
 [ "$(grep -c broken.png run/skipped.csv)" -eq 1 ] || fail "the broken file is not listed"
 grep -q CR2 run/skipped.csv || fail "the raw file is not listed"
 [ -s run/labels.csv ] || fail "no labels.csv"
+prints "20 images to label next: run/label-next.csv"
+[ "$(wc -l < run/label-next.csv)" -eq 21 ] || fail "not twenty images to label next"
+head -1 run/findings.csv | grep -q '^finding,path' || fail "no findings.csv"
 head -2 run/predictions.csv | tail -1 | cut -d, -f1 | xargs -d '\n' test -f || fail "a path of predictions.csv does not open from here"
 
 step "corrections, twice"
