@@ -23,7 +23,7 @@ export function findings(report: Report): HTMLElement | null {
     const link = all.images.link[image];
     return link ? h('a', { href: link, target: '_blank', rel: 'noopener', 'aria-label': path }, tile) : tile;
   };
-  const known = (name: string, set: string) => (name ? `${set} as ${name}` : set);
+  const known = (name: string, set: string) => (name ? `labelled as ${name}` : set);
   const one = (shown: Shown, words: string) => h('figure', { role: 'listitem' }, picture(shown.image), h('figcaption', {}, words, h('small', {}, all.images.path[shown.image] ?? '')));
 
   const list = (kind: string, shown: Shown[]): HTMLElement[] => {
