@@ -71,8 +71,10 @@ void print(const RunResult& summary) {
     fmt::print("{}, see {}\n", findings, (out / run_files::kFindings).string());
   fmt::print("predictions: {}\n", (out / run_files::kPredictions).string());
   const std::filesystem::path queue = out / run_files::kLabelNext;
-  if (std::filesystem::exists(queue))
-    fmt::print("{} images to label next: {}\n", read_label_next(queue).size(), queue.string());
+  const std::size_t queued = std::filesystem::exists(queue) ? read_label_next(queue).size() : 0;
+  if (queued > 0) {
+    fmt::print("{} image{} to label next: {}\n", queued, queued == 1 ? "" : "s", queue.string());
+  }
 }
 
 /// The run is finished whatever becomes of its page.

@@ -275,7 +275,7 @@ ClassNumber Estimator::by_clusters() {
   const double highest = *std::ranges::max_element(scores);
   ClassNumberPeak peak = find_peak(ks, scores, kClusterTolerance * highest);
   const std::int64_t between = ks.size() > 1 ? ks[1] - ks[0] - 1 : 0;  // numbers not looked at
-  peak.low = std::max(peak.low - between, k_old_);
+  peak.low = std::max({peak.low - between, k_old_, std::int64_t{1}});
   peak.high = std::min(peak.high + between, k_max_);
   if (best < kApart) peak.sureness = Sureness::kUnsure;
   return answer(peak, trains() ? ClassNumberBasis::kClusters : ClassNumberBasis::kFrozenClusters);
@@ -361,10 +361,14 @@ ClassNumber Estimator::run() {
 
 std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& ks) {
   check_class_number(material_.set(), options_);
-  silhouettes(ks);
-  if (has_labels()) {
-    frozen_accuracies(ks);
-    try_numbers(ks);
+  if (!trains()) {
+    look_at_clusters(ks);
+  } else {
+    silhouettes(ks);
+    if (has_labels()) {
+      frozen_accuracies(ks);
+      try_numbers(ks);
+    }
   }
   std::vector<ClassNumberPoint> result;
   for (const std::int64_t k : ks) result.push_back(points_.at(k));
@@ -386,6 +390,10 @@ std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptio
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
   const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
   const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
+  if (options.rule == ClassNumberRule::kPaper && !options.model.method->trains()) {
+    throw UsageError(fmt::format("{} paper trains models, and {} does not train",
+                                 option_name("rule"), options.model.method->name()));
+  }
   if (old == 0 && options.rule == ClassNumberRule::kPaper) {
     throw DataError(
         "Algorithm 1 of the paper counts classes with the help of labelled images, and there are "

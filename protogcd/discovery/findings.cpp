@@ -23,7 +23,8 @@ std::int32_t given_label(const Sample& sample) {
 
 /// Why labels cannot be judged; empty where they can.
 std::string why_no_judge(double accuracy) {
-  if (std::isnan(accuracy)) return "there are no two labelled classes to compare";
+  if (std::isnan(accuracy))
+    return "the labelled images are of one class or one picture, so no label can be judged";
   if (accuracy >= kLowFrozenAccuracy) return {};
   return fmt::format(
       "by the backbone's own features {:.0f}% of the labelled images are recognised, and {:.0f}% "

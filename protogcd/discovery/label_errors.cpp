@@ -98,7 +98,8 @@ LabelCheck check_labels(const at::Tensor& features, const std::vector<std::int64
   std::map<std::int64_t, std::int64_t> sizes;
   for (const std::int64_t label : labels) ++sizes[label];
   LabelCheck check{.errors = {}, .accuracy = std::numeric_limits<double>::quiet_NaN()};
-  if (sizes.size() < 2) return check;
+  const bool one_picture = std::ranges::adjacent_find(groups, std::not_equal_to()) == groups.end();
+  if (sizes.size() < 2 || one_picture) return check;  // without its group nothing would be left
   const at::Tensor of_images = at::tensor(at::ArrayRef<std::int64_t>(labels));
   const Fit fit = fit_labels(features, of_images, sizes.rbegin()->first + 1);
   const auto of_groups = scores_of_groups(fit, of_images, groups);

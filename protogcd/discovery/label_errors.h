@@ -16,7 +16,8 @@ struct LabelError {
 
 struct LabelCheck {
   std::vector<LabelError> errors;  ///< the clearest first
-  /// The share of images that are recognised without their own label; NaN where there is one class.
+  /// The share of images that are recognised without their own label; NaN where there is but one
+  /// class or one group.
   double accuracy = 0;
 };
 

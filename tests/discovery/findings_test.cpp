@@ -189,6 +189,14 @@ TEST(LabelErrors, LeavingOutByAlgebraIsLeavingOutInFact) {
     EXPECT_NEAR(error.margin, margin_of_refit(blobs, labels, groups, error), 1e-4) << error.image;
 }
 
+// Taking out the one group would leave nothing to fit.
+TEST(LabelErrors, OnePictureUnderTwoClassesIsNotJudged) {
+  const at::Tensor same = at::ones({4, 3}, at::kFloat) / std::sqrt(3.0);
+  const LabelCheck check = check_labels(same, {0, 0, 1, 1}, {0, 0, 0, 0});
+  EXPECT_TRUE(std::isnan(check.accuracy));
+  EXPECT_TRUE(check.errors.empty());
+}
+
 TEST(LabelErrors, SmallClassesAndSingleOnesAreNotJudged) {
   const Blobs blobs(4, 9, 0.3);
   std::vector<std::int64_t> labels = blobs.labels;

@@ -19,19 +19,6 @@ using ::testing::Not;
 using testing::run_protogcd;
 using testing::TinyRun;
 
-/// The tiny collection without the flags that only training takes.
-std::vector<std::string> untrained(const TinyRun& work, const std::string& verb,
-                                   const std::string& name,
-                                   const std::vector<std::string>& more = {}) {
-  std::vector<std::string> command = work.command(verb, name, more);
-  for (const char* flag :
-       {"--epochs", "--batch-size", "--head-hidden", "--projection", "--eval-every"}) {
-    const auto given = std::ranges::find(command, flag);
-    command.erase(given, given + 2);
-  }
-  return command;
-}
-
 std::vector<std::string> without(std::vector<std::string> command,
                                  const std::vector<std::string>& flags) {
   for (const std::string& flag : flags) {
@@ -39,6 +26,14 @@ std::vector<std::string> without(std::vector<std::string> command,
     command.erase(given, given + 2);
   }
   return command;
+}
+
+/// The tiny collection without the flags that only training takes.
+std::vector<std::string> untrained(const TinyRun& work, const std::string& verb,
+                                   const std::string& name,
+                                   const std::vector<std::string>& more = {}) {
+  return without(work.command(verb, name, more),
+                 {"--epochs", "--batch-size", "--head-hidden", "--projection", "--eval-every"});
 }
 
 std::vector<std::string> column_of(const fs::path& file, const std::string& name) {
