@@ -166,11 +166,13 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
   // Nor do options that did not exist yet make a finished run another one.
   stored.train.calibration_share = options.train.calibration_share;
   stored.train.look_at_data = options.train.look_at_data;
+  stored.train.as_published = options.train.as_published;
   MachineOptions machine;
   std::string method = options.train.method->name();
   OptionTable table;
   declare_configuration(table, method, stored, machine);
   table.apply_toml_file(file);
+  resolve(stored.train, {.has_builtin_backbone = stored.backbone.backbone == kBuiltinBackbone});
   Context then = context;
   then.dtype = machine.dtype;  // where and by how many threads is no matter any more
   then.seed = machine.seed;
@@ -232,6 +234,7 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
 }  // namespace
 
 DiscoverOptions::DiscoverOptions() {
+  train.as_published = false;
   train.material.use_bank = true;
   train.estimate_k = true;
   train.calibration_share = 0.1;
@@ -240,6 +243,7 @@ DiscoverOptions::DiscoverOptions() {
 
 DiscoverOptions DiscoverOptions::as_published() {
   DiscoverOptions options;
+  options.train.as_published = true;
   options.train.material.use_bank = options.train.estimate_k = false;
   options.train.calibration_share = 0;
   options.train.look_at_data = false;

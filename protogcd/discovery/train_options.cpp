@@ -148,7 +148,14 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .at_least(1)
       .usual()
       .incidental();  // what it comes to is what counts
-  if (options.method->trains()) declare_epochs(table, options.loop);
+  if (options.method->trains()) {
+    declare_epochs(table, options.loop);
+    table
+        .add("as_published", &options.as_published,
+             "the method's settings as its authors published them; false: those that are right on "
+             "more collections")
+        .incidental();  // what it decides is what counts
+  }
   table.add("deterministic", &options.deterministic, "on CUDA: the same bits every time")
       .incidental();
   std::vector<std::pair<std::string, OutlierScore>> scores;
@@ -186,8 +193,10 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
 }
 
 std::vector<std::string> resolve(TrainOptions& options, const TrainFacts& facts) {
-  std::vector<std::string> decided = options.method->resolve(
-      {.epochs = options.loop.schedule.epochs, .has_builtin_backbone = facts.has_builtin_backbone});
+  std::vector<std::string> decided =
+      options.method->resolve({.epochs = options.loop.schedule.epochs,
+                               .has_builtin_backbone = facts.has_builtin_backbone,
+                               .as_published = options.as_published});
   MaterialOptions& material = options.material;
   if (options.method->trains() && !material.borrow) {
     material.borrow = material.use_bank ? kBankBorrow : 0;

@@ -27,6 +27,9 @@ struct TrainOptions {
   std::optional<std::int64_t> k;
   bool estimate_k = false;
   ClassNumberOptions estimate;  ///< its `model` is set by `train`
+  /// The method's settings as they were published, where nobody says otherwise; false: our own
+  /// (docs/defaults.md).
+  bool as_published = true;
   MethodChoice method;
   MaterialOptions material;
   LoopOptions loop;

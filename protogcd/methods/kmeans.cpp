@@ -2,8 +2,8 @@
 // first look in seconds, and what every trained method has to beat.
 #include <ATen/ATen.h>
 
-#include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "protogcd/core/error.h"
+#include "protogcd/methods/feature_clusters.h"
 #include "protogcd/methods/method_options.h"
 
 namespace protogcd {
@@ -39,13 +39,7 @@ class KMeansMethod : public Method {
   }
 
   Outcome outcome(SetFeatures& sets) const override {
-    const at::Tensor rows = at::cat(
-        {unit_features(sets, SampleSet::kLabelled), unit_features(sets, SampleSet::kUnlabelled)});
-    const at::Tensor unlabelled = at::full({sets.count(SampleSet::kUnlabelled)}, -1, at::kLong);
-    const Clustering clusters =
-        semi_supervised_kmeans(Points(rows, "features"), at::cat({sets.labels(), unlabelled}),
-                               {.k = k_, .starts = starts_, .seed = seed_});
-    const at::Tensor& centres = clusters.centroids;
+    const at::Tensor centres = cluster_centres(sets, k_, starts_, seed_);
     return {.prototypes = {.centres = centres, .bias = centres.square().sum(1) / -2}};
   }
 

@@ -57,10 +57,22 @@ at::Tensor mean_prediction(const at::Tensor& log_p, Communicator& communicator) 
          static_cast<double>(communicator.size());
 }
 
+at::Tensor mean_prediction(const at::Tensor& log_p, const at::Tensor& weights,
+                           Communicator& communicator) {
+  at::Tensor count = weights.sum();
+  communicator.all_reduce(count);
+  return sum_over_processes(at::matmul(weights, log_p.exp()), communicator) / count.clamp_min(1);
+}
+
 at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior) {
+  return entropy_loss(marginal, marginal, log_prior);
+}
+
+at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& running,
+                        const at::Tensor& log_prior) {
   // A class that nobody predicts adds nothing, and its gradient stays finite.
   constexpr double kTiny = 1e-30;
-  return (marginal * (marginal.clamp_min(kTiny).log() - log_prior)).sum();
+  return (marginal * (running.clamp_min(kTiny).log() - log_prior)).sum();
 }
 
 at::Tensor separation_loss(const at::Tensor& prototypes, double tau) {

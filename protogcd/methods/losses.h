@@ -21,8 +21,15 @@ at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
                            Communicator& communicator);
 /// Mean prediction over the rows of all processes, [2B, K] -> [K].
 at::Tensor mean_prediction(const at::Tensor& log_p, Communicator& communicator);
+/// The same, each row with a weight [2B]; 0 where all weights are.
+at::Tensor mean_prediction(const at::Tensor& log_p, const at::Tensor& weights,
+                           Communicator& communicator);
 /// Eq. 13: sum of p log p of the mean prediction p [K], relative to a prior: KL(p || prior).
 at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior);
+/// The same slope for a mean prediction of one batch, taken where a mean over more of them stands:
+/// sum of p (log running - log prior). All [K]; no gradient through `running`.
+at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& running,
+                        const at::Tensor& log_prior);
 /// Eq. 14: log of the mean exp(mu_i . mu_j / tau) over the other prototypes, mean over prototypes.
 /// One prototype has no others: 0.
 at::Tensor separation_loss(const at::Tensor& prototypes, double tau);

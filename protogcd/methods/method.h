@@ -104,7 +104,8 @@ struct MethodInput {
   std::int64_t width = 0;            ///< D
   std::vector<std::string> classes;  ///< names, the old ones first
   std::int64_t old_classes = 0;
-  std::int64_t labelled = 0, unlabelled = 0;  ///< images trained on
+  std::int64_t labelled = 0, unlabelled = 0;         ///< images trained on
+  std::vector<std::int64_t> labelled_of_class = {};  ///< [K_old]
   std::int64_t epochs = 0;
   std::uint64_t seed = 0;
   at::ScalarType type = at::kFloat;

@@ -18,6 +18,7 @@ namespace protogcd {
 struct MethodFacts {
   std::int64_t epochs = 0;
   bool has_builtin_backbone = false;
+  bool as_published = true;  ///< settings of the publication rather than our own
 };
 
 class MethodOptions {

@@ -114,4 +114,11 @@ at::Tensor labelled_classes(const TrainingSet& set) {
   return at::tensor(at::ArrayRef<std::int64_t>(labels));
 }
 
+std::vector<std::int64_t> labelled_of_class(const TrainingSet& set) {
+  std::vector<std::int64_t> counts(set.dataset().old_classes, 0);
+  for (const Sample& sample : set.of(SampleSet::kLabelled))
+    ++counts[static_cast<std::size_t>(sample.label)];
+  return counts;
+}
+
 }  // namespace protogcd

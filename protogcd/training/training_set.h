@@ -53,6 +53,8 @@ class TrainingSet {
 std::vector<std::uint32_t> sources_of(std::span<const Sample> samples);
 /// Of the labelled images, [N_l] int64.
 at::Tensor labelled_classes(const TrainingSet& set);
+/// How many labelled images each old class has, [K_old].
+std::vector<std::int64_t> labelled_of_class(const TrainingSet& set);
 std::vector<std::int32_t> truths_of(std::span<const Sample> samples);
 
 }  // namespace protogcd

@@ -30,8 +30,10 @@ struct Setting {
 
   LossTerms run(const ObjectiveOptions& options = {}, std::int64_t hard = 2,
                 std::vector<double> prior = {}) {
-    const Objective objective(options, head.shape().classes, std::move(prior), at::kDouble,
-                              at::kCPU);
+    return run(Objective(options, head.shape().classes, std::move(prior), at::kDouble, at::kCPU),
+               hard);
+  }
+  LossTerms run(const Objective& objective, std::int64_t hard = 2) {
     SingleProcess alone;
     return objective(head.forward(features), batch, {at::scalar_tensor(hard, at::kLong), decided},
                      alone);
@@ -101,6 +103,53 @@ TEST(Objective, AUniformPriorIsTheEntropyTermAndAnotherPriorIsKlDivergence) {
   EXPECT_NEAR(tilted.entropy.item<double>(), expected, 1e-14);
 }
 
+TEST(Objective, TheMeanPredictionOfUnlabelledImagesLeavesLabelledOnesAlone) {
+  Setting setting(4);
+  const ObjectiveOptions options{.marginal_scope = MarginalScope::kUnlabelled};
+  const LossTerms terms = setting.run(options);
+  const at::Tensor p =
+      at::softmax(setting.head.cosines(setting.features) / options.tau_base, 1).detach();
+  const at::Tensor unlabelled = at::tensor({1, 4, 7, 10}, at::kLong);  // images 1 and 4, twice
+  EXPECT_LT((p.index_select(0, unlabelled).mean(0) - terms.marginal).abs().max().item<double>(),
+            1e-14);
+  // Its gradient reaches the rows of unlabelled images alone.
+  terms.entropy.backward();
+  const at::Tensor slope = setting.features.grad().abs().sum(1);  // [2B]
+  for (std::int64_t row = 0; row < 2 * kImages; ++row) {
+    const bool is_unlabelled = row % kImages == 1 || row % kImages == 4;
+    EXPECT_EQ(slope[row].item<double>() > 0, is_unlabelled) << row;
+  }
+}
+
+TEST(Objective, AMeanOverSeveralStepsIsPulledFromWhereItStands) {
+  Setting setting(4);
+  const std::vector<double> prior = {.4, .3, .2, .1};
+  // 12 rows a step, 4 classes: a window of 24 rows keeps one half.
+  const Objective objective({.marginal_window = 6}, 4, prior, at::kDouble, at::kCPU);
+  const at::Tensor log_prior = at::tensor(prior, at::kDouble).log();
+  at::Tensor running = at::tensor(prior, at::kDouble);
+  for (int step = 0; step < 3; ++step) {
+    setting.features.mutable_grad() = at::Tensor();
+    const LossTerms terms = setting.run(objective);
+    running = (running + terms.marginal) / 2;
+    EXPECT_LT((objective.running_marginal() - running).abs().max().item<double>(), 1e-14);
+    terms.entropy.backward();
+    const at::Tensor found = setting.features.grad().clone();
+    // The slope of KL(m || prior) at the running mean m, by the mean prediction of this batch.
+    setting.features.mutable_grad() = at::Tensor();
+    const at::Tensor p = at::softmax(setting.head.cosines(setting.features) / 0.1, 1).mean(0);
+    (p * (running.log() - log_prior)).sum().backward();
+    EXPECT_LT((setting.features.grad() - found).abs().max().item<double>(), 1e-13) << step;
+    setting.features = (setting.features.detach() * 1.5).requires_grad_(true);
+  }
+}
+
+TEST(Objective, AWindowOfLessThanABatchIsTheBatch) {
+  Setting setting(4);
+  const LossTerms batch = setting.run(), window = setting.run({.marginal_window = 3});
+  EXPECT_EQ(window.total.item<double>(), batch.total.item<double>());
+}
+
 TEST(Objective, AClassThatNobodyPredictsHasFiniteGradients) {
   Setting setting(40);  // more classes than rows
   const LossTerms terms = setting.run({.tau_base = 0.0001});
@@ -159,9 +208,11 @@ TEST(Objective, AWeightOfZeroTakesATermOut) {
   }
 }
 
-TEST(Objective, TwoProcessesTogetherComputeWhatOneDoes) {
+class TwoProcesses : public ::testing::TestWithParam<ObjectiveOptions> {};
+
+TEST_P(TwoProcesses, TogetherComputeWhatOneDoes) {
   Setting whole(4);
-  const LossTerms expected = whole.run();
+  const LossTerms expected = whole.run(GetParam());
   expected.total.backward();
 
   std::vector<double> totals(2);
@@ -176,7 +227,7 @@ TEST(Objective, TwoProcessesTogetherComputeWhatOneDoes) {
                         .requires_grad_(true);
     part.batch = {.labels = whole.batch.labels.index_select(0, rows),
                   .labelled = whole.batch.labelled.index_select(0, rows)};
-    const Objective objective({}, 4, {}, at::kDouble, at::kCPU);
+    const Objective objective(GetParam(), 4, {}, at::kDouble, at::kCPU);
     const LossTerms terms = objective(part.head.forward(part.features), part.batch,
                                       {at::scalar_tensor(2, at::kLong)}, member);
     terms.total.backward();
@@ -197,6 +248,12 @@ TEST(Objective, TwoProcessesTogetherComputeWhatOneDoes) {
                 .item<double>(),
             1e-12);
 }
+
+INSTANTIATE_TEST_SUITE_P(Objective, TwoProcesses,
+                         ::testing::Values(ObjectiveOptions{},
+                                           ObjectiveOptions{
+                                               .marginal_scope = MarginalScope::kUnlabelled,
+                                               .marginal_window = 10}));
 
 }  // namespace
 }  // namespace protogcd

@@ -105,6 +105,10 @@ TEST_F(CudaTraining, TheFusedObjectiveIsTheDefinition) {
   ObjectiveOptions ablated;
   ablated.weight_sup_con = ablated.weight_dapl = ablated.lambda_sep = 0;
   expect_fused_is_exact(ablated, 10, some, false, {}, gpu_);
+  const ObjectiveOptions windowed{.marginal_scope = MarginalScope::kUnlabelled,
+                                  .marginal_window = 10};
+  for (const at::Tensor& labelled : {some, none, all})
+    expect_fused_is_exact(windowed, 10, labelled, false, prior, gpu_);
 }
 
 TEST_F(CudaTraining, ARunGivesTheCpusPredictions) {
@@ -114,7 +118,8 @@ TEST_F(CudaTraining, ARunGivesTheCpusPredictions) {
       {"--views", "fresh"},
       {"--views", "bank", "--bank-refresh", "1"},
       {"--views", "bank", "--grad-from-block", "1"},
-      {"--views", "fresh", "--preset", "paper"}};
+      {"--views", "fresh", "--preset", "paper"},
+      {"--views", "bank", "--preset", "general"}};
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     SCOPED_TRACE(kind);
     const std::string name = std::to_string(kind);

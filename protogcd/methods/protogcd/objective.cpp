@@ -52,7 +52,18 @@ Objective::Objective(const ObjectiveOptions& options, std::int64_t classes,
   if (static_cast<std::int64_t>(prior.size()) != classes) {
     throw InternalError("Objective: a prior of another number of classes");
   }
-  log_prior_ = at::tensor(prior, at::kDouble).log().to(device, type);
+  const at::Tensor shares = at::tensor(prior, at::kDouble);
+  log_prior_ = shares.log().to(device, type);
+  running_marginal_ = shares.to(device, type);
+}
+
+// A running mean that keeps the share s of what it was looks back over rows / (1 - s) rows.
+double Objective::kept_share(std::int64_t rows) const {
+  const double window = options_.marginal_window * static_cast<double>(running_marginal_.size(0));
+  // Of the rows of a batch one half is unlabelled (data/sampler.h).
+  const double counted =
+      static_cast<double>(rows) * (options_.marginal_scope == MarginalScope::kBatch ? 1 : 0.5);
+  return window > counted ? 1 - counted / window : 0;
 }
 
 LossTerms Objective::plain(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
@@ -76,9 +87,17 @@ LossTerms Objective::plain(const HeadOutput& output, const StepBatch& batch, con
   terms.sup = supervised_loss(log_p, batch, communicator);
 
   const auto processes = static_cast<double>(communicator.size());
-  const at::Tensor marginal = mean_prediction(log_p, communicator);
+  const at::Tensor marginal =
+      o.marginal_scope == MarginalScope::kBatch
+          ? mean_prediction(log_p, communicator)
+          : mean_prediction(log_p, both_views(1 - batch.labelled), communicator);
   terms.marginal = marginal.detach();
-  terms.entropy = entropy_loss(marginal, log_prior_) / processes;
+  {
+    const at::NoGradGuard constant;
+    const double kept = kept_share(log_p.size(0) * communicator.size());
+    running_marginal_.mul_(kept).add_(marginal, 1 - kept);
+  }
+  terms.entropy = entropy_loss(marginal, running_marginal_, log_prior_) / processes;
   terms.separation = separation_loss(output.prototypes, o.tau_sep) / processes;
   terms.unsup_con =
       unsupervised_contrastive_loss(output.projections, o.tau_unsup_con, communicator);
@@ -145,7 +164,12 @@ LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch
                                    .weight_sup_con = number(o.weight_sup_con * o.lambda_sup)};
   LossTerms terms;
   const auto kernels = [&](const HeadOutput& made) {
-    return objective_on_cuda(made, batch, hard, log_prior_, settings);
+    return objective_on_cuda(made, batch, hard,
+                             {.log_prior = log_prior_,
+                              .running = running_marginal_,
+                              .kept_share = number(kept_share(made.cosines.size(0))),
+                              .of_unlabelled = o.marginal_scope == MarginalScope::kUnlabelled},
+                             settings);
   };
   terms.total =
       FusedTotal::apply(output.cosines, output.prototypes, output.projections,

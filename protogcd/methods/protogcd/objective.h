@@ -13,6 +13,12 @@
 
 namespace protogcd {
 
+/// Whose mean prediction is held to the prior.
+enum class MarginalScope {
+  kBatch,      ///< of every image of a batch, half of them labelled: as published
+  kUnlabelled  ///< of unlabelled images, whose shares are what the prior is about
+};
+
 /// The defaults are the reference's: what the released code computes.
 struct ObjectiveOptions {
   double lambda_sup = 0.35;    ///< share of the supervised terms, Eq. 6 and 17
@@ -24,6 +30,10 @@ struct ObjectiveOptions {
   double tau_unsup_con = 1.0;  ///< tau_c of Eq. 4
   double tau_sup_con = 0.07;   ///< tau_c of Eq. 5
   double weight_dapl = 1, weight_sup = 1, weight_unsup_con = 1, weight_sup_con = 1;  ///< 0: ablated
+  MarginalScope marginal_scope = MarginalScope::kBatch;
+  /// The mean prediction runs over so many predictions for each class, of the steps before too; 0:
+  /// over the batch alone, whatever the number of classes (docs/defaults.md).
+  double marginal_window = 0;
   /// The released code multiplies the regularisers by 1 - lambda_sup; Eq. 18 does not.
   bool scale_regularisers = true;
   /// The released code ranks by p1 / (p2 + 1e-6), the paper by p1 / p2 (Eq. 8).
@@ -45,7 +55,7 @@ struct LossTerms {
   at::Tensor total;
   at::Tensor sup, dapl, entropy, separation, unsup_con, sup_con;
   at::Tensor hard_share;  ///< of the 2B pseudo-labels
-  at::Tensor marginal;    ///< mean prediction over the batch, [K]
+  at::Tensor marginal;    ///< mean prediction over the batch's part that counts, [K]
 };
 
 class Objective {
@@ -61,9 +71,16 @@ class Objective {
   LossTerms plain(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
                   Communicator& communicator) const;
 
+  /// The mean prediction over the window, [K]: each call moves it on. Starts as the prior.
+  const at::Tensor& running_marginal() const { return running_marginal_; }
+
  private:
+  /// How much of the running mean is left after a step of so many rows.
+  double kept_share(std::int64_t rows) const;
+
   ObjectiveOptions options_;
-  at::Tensor log_prior_;  ///< [K]
+  at::Tensor log_prior_;         ///< [K]
+  at::Tensor running_marginal_;  ///< [K]
 };
 
 /// Eq. 8: how far the nearest prototype is ahead of the second. probabilities [N, K] -> [N]

@@ -115,18 +115,45 @@ __global__ void predict_kernel(const float* cosines, RowValues rows, ObjectiveSe
           : p1 / (expf(second.value / settings.tau_sharp - sharp) + settings.confidence_floor);
 }
 
-/// A block a class: the mean prediction [K] and the entropy term's derivative by it [K].
-__global__ void marginal_kernel(const float* cosines, const float* log_sums, const float* log_prior,
-                                ObjectiveSettings settings, float* marginal, float* slope, int rows,
-                                int classes) {
+/// Whose predictions the mean of Eq. 13 is of.
+struct CountedRows {
+  const float* labelled;  ///< [B]
+  int images;
+  bool of_unlabelled;
+  __device__ float weight(int row) const {
+    return of_unlabelled ? 1 - labelled[row % images] : 1.0f;
+  }
+  __device__ float total() const {
+    return of_unlabelled
+               ? fmaxf(reduced(2 * images, Sum(), [&](int row) { return weight(row); }), 1)
+               : static_cast<float>(2 * images);
+  }
+};
+
+/// [K] each.
+struct Marginal {
+  float* batch;    ///< the mean prediction over the rows that count
+  float* running;  ///< over several steps
+  float* slope;    ///< the entropy term's derivative by the mean prediction
+  const float* log_prior;
+  float kept_share;
+};
+
+/// A block a class.
+__global__ void marginal_kernel(const float* cosines, const float* log_sums, CountedRows counted,
+                                ObjectiveSettings settings, Marginal marginal, int classes) {
   const int k = blockIdx.x;
-  const float sum = reduced(rows, Sum(), [&](int row) {
-    return expf(cosines[static_cast<long>(row) * classes + k] / settings.tau_base - log_sums[row]);
+  const float total = counted.total();
+  const float sum = reduced(2 * counted.images, Sum(), [&](int row) {
+    return counted.weight(row) *
+           expf(cosines[static_cast<long>(row) * classes + k] / settings.tau_base - log_sums[row]);
   });
   if (threadIdx.x != 0) return;
-  const float p = sum / static_cast<float>(rows);
-  marginal[k] = p;
-  slope[k] = logf(fmaxf(p, kTiny)) - log_prior[k] + (p > kTiny ? 1.0f : 0.0f);
+  const float p = sum / total;
+  const float running = marginal.running[k] * marginal.kept_share + p * (1 - marginal.kept_share);
+  marginal.batch[k] = p;
+  marginal.running[k] = running;
+  marginal.slope[k] = logf(fmaxf(running, kTiny)) - marginal.log_prior[k];
 }
 
 /// A thread a row: 1 for the most confident of each view, as `most_confident` ranks them.
@@ -149,10 +176,10 @@ __global__ void hard_kernel(const float* confidence, const std::int64_t* count,
 /// A block a row: the gradient of the terms of Eq. 11, 13 and 16 by its cosines, and its share of
 /// 11 and 16.
 __global__ void prediction_gradient_kernel(const float* cosines, RowValues rows, const float* hard,
-                                           const float* slope, const std::int64_t* labels,
-                                           const float* labelled, ObjectiveSettings settings,
-                                           float* gradient, float* losses, int images,
-                                           int classes) {
+                                           const float* slope, CountedRows counted,
+                                           const std::int64_t* labels, const float* labelled,
+                                           ObjectiveSettings settings, float* gradient,
+                                           float* losses, int images, int classes) {
   const int row = blockIdx.x, count = 2 * images, twin = (row + images) % count,
             image = row % images;
   const long first = static_cast<long>(row) * classes,
@@ -171,12 +198,13 @@ __global__ void prediction_gradient_kernel(const float* cosines, RowValues rows,
   const float cross_view =
       -reduced(classes, Sum(), [&](int k) { return pseudo_label(k) * log_p(k); });
   const float per_row = 1 / static_cast<float>(count);
+  const float marginal_share = counted.weight(row) / counted.total();
   for (int k = threadIdx.x; k < classes; k += kThreads) {
     const float p = expf(log_p(k));
     gradient[first + k] =
         (settings.weight_dapl * (p - pseudo_label(k)) * per_row +
          settings.weight_sup * is_labelled * (p - (k == label ? 1.0f : 0.0f)) / weights +
-         settings.weight_entropy * p * (slope[k] - mean_slope) * per_row) /
+         settings.weight_entropy * p * (slope[k] - mean_slope) * marginal_share) /
         settings.tau_base;
   }
   if (threadIdx.x != 0) return;
@@ -268,7 +296,7 @@ struct Partial {
   const float* predictions;  ///< [2, 2B] of Eq. 11 and 16
   const float* contrasts;    ///< [2, 2B] of Eq. 4 and 5
   const float* separations;  ///< [K]
-  const float *hard, *marginal, *log_prior;
+  const float *hard, *marginal, *slope;
 };
 
 /// One block: the scalars of LossTerms, in its order.
@@ -280,9 +308,8 @@ __global__ void sum_kernel(Partial from, ObjectiveSettings settings, int rows, i
   const float dapl = sum(from.predictions, rows), sup = sum(from.predictions + rows, rows);
   const float unsup_con = sum(from.contrasts, rows), sup_con = sum(from.contrasts + rows, rows);
   const float separation = classes == 1 ? 0 : sum(from.separations, classes);
-  const float entropy = reduced(classes, Sum(), [&](int k) {
-    return from.marginal[k] * (logf(fmaxf(from.marginal[k], kTiny)) - from.log_prior[k]);
-  });
+  const float entropy =
+      reduced(classes, Sum(), [&](int k) { return from.marginal[k] * from.slope[k]; });
   const float hard = sum(from.hard, rows) / static_cast<float>(rows);
   if (threadIdx.x != 0) return;
   const float total = settings.weight_dapl * dapl + settings.weight_sup * sup +
@@ -299,7 +326,7 @@ const float* floats(const at::Tensor& tensor) {
 }  // namespace
 
 ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch,
-                                     const HardChoice& choice, const at::Tensor& log_prior,
+                                     const HardChoice& choice, const MarginalTarget& target,
                                      const ObjectiveSettings& settings) {
   const c10::cuda::CUDAGuard guard(output.cosines.device());
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
@@ -320,18 +347,23 @@ ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& 
              values = make({kValues});
   auto* first = row_values.data_ptr<float>();
   const RowValues predicted{first, first + rows, first + 2 * rows, nearest.data_ptr<int>()};
-  float* slope = marginal.data_ptr<float>() + classes;
+  const CountedRows counted{labelled, images, target.of_unlabelled};
+  at::Tensor running = target.running;
+  const Marginal means{.batch = marginal.data_ptr<float>(),
+                       .running = running.data_ptr<float>(),
+                       .slope = marginal.data_ptr<float>() + classes,
+                       .log_prior = floats(target.log_prior),
+                       .kept_share = target.kept_share};
   predict_kernel<<<blocks, kThreads, 0, stream>>>(floats(cosines), predicted, settings, classes);
-  marginal_kernel<<<class_blocks, kThreads, 0, stream>>>(
-      floats(cosines), predicted.log_sum, floats(log_prior), settings, marginal.data_ptr<float>(),
-      slope, rows, classes);
+  marginal_kernel<<<class_blocks, kThreads, 0, stream>>>(floats(cosines), predicted.log_sum,
+                                                         counted, settings, means, classes);
   hard_kernel<<<(blocks + kThreads - 1) / kThreads, kThreads, 0, stream>>>(
       predicted.confidence, choice.count.const_data_ptr<std::int64_t>(), floats(choice.decided),
       hard.data_ptr<float>(), images);
   ObjectiveGradients result;
   result.cosines = at::empty_like(cosines);
   prediction_gradient_kernel<<<blocks, kThreads, 0, stream>>>(
-      floats(cosines), predicted, floats(hard), slope, labels, labelled, settings,
+      floats(cosines), predicted, floats(hard), means.slope, counted, labels, labelled, settings,
       result.cosines.data_ptr<float>(), prediction_losses.data_ptr<float>(), images, classes);
 
   // With S = U U^T and G the gradient by S, that by U is (G + G^T) U.
@@ -363,7 +395,7 @@ ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& 
 
   sum_kernel<<<1, kThreads, 0, stream>>>(
       {floats(prediction_losses), floats(contrast_losses), floats(separation_losses), floats(hard),
-       floats(marginal), floats(log_prior)},
+       means.batch, means.slope},
       settings, rows, classes, values.data_ptr<float>());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   LossTerms& terms = result.terms;

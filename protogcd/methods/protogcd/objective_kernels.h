@@ -18,15 +18,23 @@ struct ObjectiveSettings {
       weight_sup_con;
 };
 
+/// What the mean prediction is held to (Eq. 13): all on the device.
+struct MarginalTarget {
+  at::Tensor log_prior;  ///< [K]
+  at::Tensor running;    ///< [K] the mean prediction over several steps, moved on
+  float kept_share;      ///< of it, at this step
+  bool of_unlabelled;    ///< whether rows of labelled images do not count
+};
+
 /// The terms, and the gradients of their total by what the head puts out.
 struct ObjectiveGradients {
   LossTerms terms;
   at::Tensor cosines, prototypes, projections;
 };
 
-/// log_prior [K], labelled and hard labels float32: all on the device.
+/// Labelled and hard labels float32 on the device.
 ObjectiveGradients objective_on_cuda(const HeadOutput& output, const StepBatch& batch,
-                                     const HardChoice& hard, const at::Tensor& log_prior,
+                                     const HardChoice& hard, const MarginalTarget& target,
                                      const ObjectiveSettings& settings);
 
 }  // namespace protogcd

@@ -5,17 +5,30 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
+#include "protogcd/methods/feature_clusters.h"
 
 namespace protogcd {
 namespace {
 
 /// The paper's last layer of the projection, as GCD's.
 constexpr std::int64_t kPaperWideProjection = 65536;
+
+// Of the general preset; docs/defaults.md has what they were found on.
+constexpr double kGeneralLambdaEntropy = 1.5, kGeneralWindow = 10;
+constexpr std::int64_t kFirstStarts = 10;  ///< of k-means
+
+/// Empty: the same for every class.
+std::vector<double> expected_shares(const ProtoGcdOptions& options, const MethodInput& input) {
+  if (!options.prior.empty()) return read_prior(options.prior, input.classes);
+  if (options.class_shares == ClassShares::kEven) return {};
+  return counted_shares(input, options.objective.marginal_scope);
+}
 
 class ProtoGcd : public Method {
  public:
@@ -24,14 +37,14 @@ class ProtoGcd : public Method {
         ramp_{.hard_labels = options.hard_labels,
               .epochs = options.ramp_epochs.value(),
               .as_published = options.ramp_as_published.value()},
+        first_prototypes_(options.first_prototypes.value()),
+        seed_(input.seed),
         old_classes_(input.old_classes),
         labelled_(input.labelled),
         unlabelled_(input.unlabelled),
         head_(options.head.make(input, options.wide_projection.value())),
-        objective_(options.objective, input.k(),
-                   options.prior.empty() ? std::vector<double>{}
-                                         : read_prior(options.prior, input.classes),
-                   input.type, input.device),
+        objective_(options.objective, input.k(), expected_shares(options, input), input.type,
+                   input.device),
         hard_count_(at::kLong, input.device) {
     if (options.hard_scope == HardScope::kSet)
       hard_ = at::zeros({labelled_ + unlabelled_}, at::device(input.device).dtype(input.type));
@@ -39,8 +52,11 @@ class ProtoGcd : public Method {
 
   std::map<std::string, at::Tensor> parameters() const override { return head_.named_parameters(); }
   std::map<std::string, at::Tensor> state() const override {
-    if (!hard_.defined()) return {};
-    return {{"hard", hard_}};
+    std::map<std::string, at::Tensor> kept;
+    if (hard_.defined()) kept.emplace("hard", hard_);
+    if (objective_options_.marginal_window > 0)
+      kept.emplace("running_marginal", objective_.running_marginal());
+    return kept;
   }
   std::vector<ReportedValue> reported() const override {
     return {{"sup"},
@@ -55,6 +71,8 @@ class ProtoGcd : public Method {
   }
 
   std::vector<double> begin_epoch(const EpochInput& input) override {
+    if (input.epoch == 0 && !input.is_resumed && first_prototypes_ == FirstPrototypes::kKmeans)
+      begin_with_clusters(input.sets);
     hard_count_.set(static_cast<double>(hard_count(ramp_, input.epoch, input.images_per_step)));
     if (hard_.defined() && !input.is_resumed) decide_hard_labels(input);
     return {hard_ratio(ramp_, input.epoch)};
@@ -77,6 +95,16 @@ class ProtoGcd : public Method {
   }
 
  private:
+  /// Each prototype the direction of a cluster, as long as a random one.
+  void begin_with_clusters(SetFeatures& sets) {
+    const at::NoGradGuard no_grad;
+    at::Tensor prototypes = head_.named_parameters().at("prototype_layer.weight_v");
+    const std::int64_t k = prototypes.size(0);
+    if (unlabelled_ < k - old_classes_) return;  // too few to draw clusters from
+    const at::Tensor centres = cluster_centres(sets, k, kFirstStarts, seed_);
+    prototypes.copy_(unit_rows(centres) * prototypes.norm(2, 1).mean().to(at::kCPU));
+  }
+
   /// The paper's level 2: the most confident of all unlabelled images, by what the model says of
   /// their centre views as the epoch begins. Labelled images keep soft labels.
   void decide_hard_labels(const EpochInput& input) {
@@ -97,6 +125,8 @@ class ProtoGcd : public Method {
 
   const ObjectiveOptions objective_options_;
   const RampOptions ramp_;
+  const FirstPrototypes first_prototypes_;
+  const std::uint64_t seed_;
   const std::int64_t old_classes_, labelled_, unlabelled_;
   Head head_;
   Objective objective_;
@@ -116,17 +146,38 @@ std::unique_ptr<MethodOptions> ProtoGcdOptions::copy() const {
 
 void ProtoGcdOptions::declare(OptionTable& table) {
   ObjectiveOptions& o = objective;
-  table.add_choice<ProtoGcdPreset, ProtoGcdPreset>(
+  table.add_choice<std::optional<ProtoGcdPreset>, ProtoGcdPreset>(
       "preset", &preset,
-      {{"reference", ProtoGcdPreset::kReference}, {"paper", ProtoGcdPreset::kPaper}},
-      "reference: as the released code computes; paper: as the equations say");
+      {{"reference", ProtoGcdPreset::kReference},
+       {"paper", ProtoGcdPreset::kPaper},
+       {"general", ProtoGcdPreset::kGeneral}},
+      "reference: as the released code computes; paper: as the equations say; general: for images "
+      "that nobody tuned settings on");
   table.add("lambda_sup", &o.lambda_sup, "lambda_sup: share of the supervised terms (Eq. 6, 17)")
       .at_least(0)
       .at_most(1);
   table
-      .add("lambda_entropy", &o.lambda_entropy,
-           "lambda_entropy: weight of the marginal entropy (Eq. 15)")
+      .add("lambda_entropy", &lambda_entropy,
+           "lambda_entropy: weight of the marginal entropy (Eq. 15); 2, or 1.5 of the general "
+           "preset, if not given")
       .at_least(0);
+  table.add_choice<std::optional<MarginalScope>, MarginalScope>(
+      "marginal_scope", &marginal_scope,
+      {{"batch", MarginalScope::kBatch}, {"unlabelled", MarginalScope::kUnlabelled}},
+      "whose mean prediction is held to the class shares (Eq. 13)");
+  table
+      .add("marginal_window", &marginal_window,
+           "that mean is over so many predictions for each class, of earlier steps too; 0: over "
+           "the batch alone")
+      .at_least(0);
+  table.add_choice<std::optional<ClassShares>, ClassShares>(
+      "class_shares", &class_shares,
+      {{"even", ClassShares::kEven}, {"counted", ClassShares::kCounted}},
+      "expected shares without a prior: even, or what labels leave of classes of one size");
+  table.add_choice<std::optional<FirstPrototypes>, FirstPrototypes>(
+      "first_prototypes", &first_prototypes,
+      {{"random", FirstPrototypes::kRandom}, {"kmeans", FirstPrototypes::kKmeans}},
+      "where prototypes begin: at random, or at clusters of the backbone's own features");
   table.add("lambda_sep", &o.lambda_sep, "lambda_sep: weight of the separation (Eq. 15)")
       .at_least(0);
   table.add("weight_dapl", &o.weight_dapl, "weight of L_dapl (Eq. 11); 0: ablated").at_least(0);
@@ -177,9 +228,16 @@ void ProtoGcdOptions::declare(OptionTable& table) {
 
 std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
   std::vector<std::string> decided = head.resolve(facts);
-  const bool as_paper = preset == ProtoGcdPreset::kPaper;
-  const ObjectiveOptions usual = as_paper ? ObjectiveOptions::paper() : ObjectiveOptions();
   const auto settle = [](auto& value, auto otherwise) { value = value.value_or(otherwise); };
+  settle(preset, facts.as_published ? ProtoGcdPreset::kReference : ProtoGcdPreset::kGeneral);
+  const bool as_paper = preset == ProtoGcdPreset::kPaper,
+             is_general = preset == ProtoGcdPreset::kGeneral;
+  const ObjectiveOptions usual = as_paper ? ObjectiveOptions::paper() : ObjectiveOptions();
+  settle(lambda_entropy, is_general ? kGeneralLambdaEntropy : usual.lambda_entropy);
+  settle(marginal_scope, is_general ? MarginalScope::kUnlabelled : usual.marginal_scope);
+  settle(marginal_window, is_general ? kGeneralWindow : usual.marginal_window);
+  settle(class_shares, is_general ? ClassShares::kCounted : ClassShares::kEven);
+  settle(first_prototypes, is_general ? FirstPrototypes::kKmeans : FirstPrototypes::kRandom);
   settle(tau_unsup_con, usual.tau_unsup_con);
   settle(scale_regularisers, usual.scale_regularisers);
   settle(confidence_floor, usual.confidence_floor);
@@ -192,6 +250,9 @@ std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
       decided.push_back(
           fmt::format("ramp_epochs {}: half of the {} epochs", *ramp_epochs, facts.epochs));
   }
+  objective.lambda_entropy = *lambda_entropy;
+  objective.marginal_scope = *marginal_scope;
+  objective.marginal_window = *marginal_window;
   objective.tau_unsup_con = *tau_unsup_con;
   objective.scale_regularisers = *scale_regularisers;
   objective.confidence_floor = *confidence_floor;
@@ -200,6 +261,14 @@ std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
 
 void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
   hard_scope = HardScope::kBatch;
+  // How classes are counted was worked out with models of the published settings.
+  if (preset == ProtoGcdPreset::kGeneral) {
+    preset = ProtoGcdPreset::kReference;
+    lambda_entropy = marginal_window = std::nullopt;
+    marginal_scope = std::nullopt;
+    class_shares = std::nullopt;
+    first_prototypes = std::nullopt;
+  }
   if (epochs) ramp_epochs = std::max<std::int64_t>(*epochs / 2, 1);
 }
 
@@ -217,6 +286,26 @@ std::unique_ptr<Method> ProtoGcdOptions::make(const MethodInput& input) const {
   ProtoGcdOptions complete = *this;
   complete.resolve({.epochs = input.epochs});
   return std::make_unique<ProtoGcd>(complete, input);
+}
+
+std::vector<double> counted_shares(const MethodInput& input, MarginalScope scope) {
+  const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+  const double size = number(input.labelled + input.unlabelled) / number(input.k());
+  std::vector<double> unlabelled(input.classes.size(), size), labelled(input.classes.size(), 0);
+  // No class is taken for all but labelled: more labels than the mean size mean a larger class.
+  constexpr double kLeast = 0.1;
+  for (std::size_t c = 0; c < input.labelled_of_class.size(); ++c) {
+    labelled[c] = number(input.labelled_of_class[c]);
+    unlabelled[c] = std::max(size - labelled[c], kLeast * size);
+  }
+  const double all_unlabelled = std::accumulate(unlabelled.begin(), unlabelled.end(), 0.0);
+  const bool with_labelled = scope == MarginalScope::kBatch && input.labelled > 0;
+  for (std::size_t c = 0; c < unlabelled.size(); ++c) {
+    unlabelled[c] /= all_unlabelled;
+    if (with_labelled)  // half of a batch is labelled (data/sampler.h)
+      unlabelled[c] = (unlabelled[c] + labelled[c] / number(input.labelled)) / 2;
+  }
+  return unlabelled;
 }
 
 std::vector<double> read_prior(const std::filesystem::path& file,

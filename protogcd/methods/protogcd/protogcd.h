@@ -13,20 +13,35 @@
 
 namespace protogcd {
 
-/// kReference: as the released code computes; kPaper: as the equations say (docs/method.md).
-enum class ProtoGcdPreset { kReference, kPaper };
+/// kReference: as the released code computes; kPaper: as the equations say (docs/method.md);
+/// kGeneral: for collections that nobody tuned settings on (docs/defaults.md).
+enum class ProtoGcdPreset { kReference, kPaper, kGeneral };
 /// Eq. 10 ranks all unlabelled images once an epoch; the released code ranks each batch.
 enum class HardScope { kBatch, kSet };
+/// What share of the images the classes are expected to have, where no file says it.
+enum class ClassShares {
+  kEven,    ///< the same for every class, as published
+  kCounted  ///< what labels leave of classes of one size: see `counted_shares`
+};
+/// Where prototypes begin.
+enum class FirstPrototypes {
+  kRandom,  ///< as published
+  kKmeans   ///< semi-supervised k-means of the backbone's own features
+};
 
 struct ProtoGcdOptions : MethodOptions {
-  ProtoGcdPreset preset = ProtoGcdPreset::kReference;
+  /// Nothing: general, or as the facts ask for reference.
+  std::optional<ProtoGcdPreset> preset;
   ObjectiveOptions objective;
   HardLabels hard_labels = HardLabels::kRamp;
   HeadOptions head;
-  std::filesystem::path prior;  ///< class,share; empty: uniform
+  std::filesystem::path prior;  ///< class,share; empty: as `class_shares` says
 
   // Nothing: as the preset says; `resolve` gives them values.
-  std::optional<double> tau_unsup_con, confidence_floor;
+  std::optional<double> lambda_entropy, tau_unsup_con, confidence_floor, marginal_window;
+  std::optional<MarginalScope> marginal_scope;
+  std::optional<ClassShares> class_shares;
+  std::optional<FirstPrototypes> first_prototypes;
   std::optional<bool> scale_regularisers, ramp_as_published;
   std::optional<HardScope> hard_scope;
   std::optional<std::int64_t> wide_projection;
@@ -38,6 +53,7 @@ struct ProtoGcdOptions : MethodOptions {
   std::vector<std::string> resolve(const MethodFacts& facts) override;
   void become_candidate(std::optional<std::int64_t> epochs) override;
   void check_unknown_classes() const override;
+  bool sees_labelled() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   std::map<std::string, std::string> identity() const override;
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
@@ -48,5 +64,9 @@ std::unique_ptr<MethodOptions> protogcd_options();
 /// DataError names file and line.
 std::vector<double> read_prior(const std::filesystem::path& file,
                                const std::vector<std::string>& classes);
+
+/// The shares of K classes among the images whose predictions are averaged, if all classes are of
+/// one size: labelled images of an old class are missing from the unlabelled ones.
+std::vector<double> counted_shares(const MethodInput& input, MarginalScope scope);
 
 }  // namespace protogcd
