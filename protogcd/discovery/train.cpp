@@ -19,6 +19,7 @@
 #include "protogcd/discovery/label_queue.h"
 #include "protogcd/discovery/report_files.h"
 #include "protogcd/discovery/run_time.h"
+#include "protogcd/discovery/starts.h"
 #include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/model/outlier_calibration.h"
@@ -171,12 +172,13 @@ class Trainer {
  public:
   /// All references must outlive it.
   Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
-          double frozen_accuracy, const TrainOptions& options, Clock::time_point started,
-          const Context& context)
+          double frozen_accuracy, Starts starts, const TrainOptions& options,
+          Clock::time_point started, const Context& context)
       : options_(options),
         started_(started),
         context_(context),
         frozen_accuracy_(frozen_accuracy),
+        starts_(std::move(starts)),
         folder_(folder),
         material_(material),
         backbone_(backbone),
@@ -184,13 +186,13 @@ class Trainer {
         info_(std::move(info)),
         set_(material.set()),
         model_(backbone, info_, placement_, material.trunk()),
-        method_(options.method->make(
-            material.method_input(info_.k(), options.loop.schedule.epochs, context.seed))),
+        method_(make_method()),
         sets_(material, model_.blocks(), context) {}
 
   RunResult run();
 
  private:
+  std::unique_ptr<Method> make_method() const;
   void train_epochs();
   void evaluate_all();
   at::Tensor calibrate_outliers_and_predict();
@@ -205,6 +207,7 @@ class Trainer {
   const Clock::time_point started_;
   const Context& context_;
   const double frozen_accuracy_;
+  const Starts starts_;
   RunFolder& folder_;
   TrainingMaterial& material_;
   const Backbone& backbone_;
@@ -220,6 +223,13 @@ class Trainer {
   std::optional<Evaluation> on_unlabelled_, on_test_;  ///< these
   Predictions predictions_;                            ///< of the unlabelled images
 };
+
+std::unique_ptr<Method> Trainer::make_method() const {
+  MethodInput input =
+      material_.method_input(info_.k(), options_.loop.schedule.epochs, context_.seed);
+  if (!starts_.empty()) input.first_classes = starts_.classes[starts_.surest()];
+  return options_.method->make(input);
+}
 
 void Trainer::evaluate_all() {
   outcome_ = method_->outcome(sets_);
@@ -444,6 +454,7 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
   if (estimates || options.look_at_data) work.views += count(SampleSet::kLabelled);
   if (const auto& bank = material.bank_plan())
     work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
+  work.steps += steps_of_starts(material, options);
   if (estimates) work.steps += estimate_steps(material, backbone, estimate_of(options), context);
   context.log.info(fmt::format("about {} in all{}{}",
                                human_seconds(about_seconds(work, material, backbone)),
@@ -472,6 +483,16 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
   write_file_atomically(folder.estimate(), json.dump(2) + "\n");
   context.log.info(found.in_words(option_name));
   return found;
+}
+
+/// From the run's folder, if they were tried before.
+Starts starts_of(const RunFolder& folder, TrainingMaterial& material, const Backbone& backbone,
+                 std::int64_t k, const TrainOptions& options, const Context& context) {
+  if (options.resume && fs::exists(folder.starts()))
+    return read_starts(folder.starts(), material.set().count(SampleSet::kUnlabelled));
+  Starts starts = try_starts(material, backbone, k, options, context);
+  if (!starts.empty()) write_starts(folder.starts(), starts);
+  return starts;
 }
 
 }  // namespace
@@ -515,8 +536,10 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (options.look_at_data && material.set().count(SampleSet::kLabelled) > 0)
     frozen = untrained_features(material, backbone, SampleSet::kLabelled, context);
   const double fit = fit_of(material, frozen, context);
-  Trainer trainer(folder, material, backbone, info, fit, options, start, context);
   if (!estimates) begin_folder(folder, material, history, options, config, context);
+  Trainer trainer(folder, material, backbone, info, fit,
+                  starts_of(folder, material, backbone, info.k(), options, context), options, start,
+                  context);
   std::optional<FindingCounts> findings;
   if (options.look_at_data)
     findings = write_findings_of(material, backbone, frozen, folder.findings(), context);

@@ -30,6 +30,9 @@ struct TrainOptions {
   /// The method's settings as they were published, where nobody says otherwise; false: our own
   /// (docs/defaults.md).
   bool as_published = true;
+  /// Short trainings from different first prototypes, of which the surest is where the run begins
+  /// (discovery/starts.h). Nothing: 1 as published, else 4.
+  std::optional<std::int64_t> starts;
   MethodChoice method;
   MaterialOptions material;
   LoopOptions loop;

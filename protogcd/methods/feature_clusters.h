@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "protogcd/methods/method.h"
 
@@ -13,5 +14,10 @@ namespace protogcd {
 /// unlabelled images' unit features: the old classes first. The tightest of `starts`.
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,
                            std::uint64_t seed);
+
+/// Means [K, D] on the CPU of the classes' unit features, labelled images in their own: 0 for a
+/// class without any. `classes`: of the unlabelled images.
+at::Tensor class_centres(SetFeatures& sets, const std::vector<std::int32_t>& classes,
+                         std::int64_t k);
 
 }  // namespace protogcd

@@ -106,6 +106,8 @@ struct MethodInput {
   std::int64_t old_classes = 0;
   std::int64_t labelled = 0, unlabelled = 0;         ///< images trained on
   std::vector<std::int64_t> labelled_of_class = {};  ///< [K_old]
+  /// The class that each unlabelled image begins in; empty: the method finds its own beginning.
+  std::vector<std::int32_t> first_classes = {};
   std::int64_t epochs = 0;
   std::uint64_t seed = 0;
   at::ScalarType type = at::kFloat;

@@ -72,8 +72,9 @@ void Training::run(Progress& progress, const Context& context) {
 
 Candidate Training::result() {
   Candidate candidate = describe(sets_);
-  candidate.prototypes =
-      unit_rows(method_->outcome(sets_).prototypes.centres).to(at::kCPU, at::kFloat);
+  const Prototypes found = method_->outcome(sets_).prototypes;
+  candidate.prototypes = unit_rows(found.centres).to(at::kCPU, at::kFloat);
+  candidate.temperature = found.temperature;
   for (const at::Tensor& values :
        {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
     if (!values.isfinite().all().item<bool>()) {

@@ -31,6 +31,7 @@ struct CandidateOptions {
 struct Candidate {
   at::Tensor labelled, unlabelled;  ///< z, unit rows, [N_l, D] and [N_u, D], of the centre views
   at::Tensor prototypes;            ///< mu, unit rows, [K, D]
+  double temperature = 0.1;         ///< of predictions
 };
 
 /// One for each of the options, in their order. Trained side by side on a CPU with a bank, where

@@ -38,6 +38,7 @@ class ProtoGcd : public Method {
               .epochs = options.ramp_epochs.value(),
               .as_published = options.ramp_as_published.value()},
         first_prototypes_(options.first_prototypes.value()),
+        first_classes_(input.first_classes),
         seed_(input.seed),
         old_classes_(input.old_classes),
         labelled_(input.labelled),
@@ -101,8 +102,13 @@ class ProtoGcd : public Method {
     at::Tensor prototypes = head_.named_parameters().at("prototype_layer.weight_v");
     const std::int64_t k = prototypes.size(0);
     if (unlabelled_ < k - old_classes_) return;  // too few to draw clusters from
-    const at::Tensor centres = cluster_centres(sets, k, kFirstStarts, seed_);
-    prototypes.copy_(unit_rows(centres) * prototypes.norm(2, 1).mean().to(at::kCPU));
+    const at::Tensor centres = first_classes_.empty()
+                                   ? cluster_centres(sets, k, kFirstStarts, seed_)
+                                   : class_centres(sets, first_classes_, k);
+    const at::Tensor directions =
+        unit_rows(centres).to(prototypes.device(), prototypes.scalar_type());
+    const at::Tensor is_empty = directions.eq(0).all(1, /*keepdim=*/true);  // stays where it is
+    prototypes.copy_(at::where(is_empty, prototypes, directions * prototypes.norm(2, 1).mean()));
   }
 
   /// The paper's level 2: the most confident of all unlabelled images, by what the model says of
@@ -126,6 +132,7 @@ class ProtoGcd : public Method {
   const ObjectiveOptions objective_options_;
   const RampOptions ramp_;
   const FirstPrototypes first_prototypes_;
+  const std::vector<std::int32_t> first_classes_;
   const std::uint64_t seed_;
   const std::int64_t old_classes_, labelled_, unlabelled_;
   Head head_;
@@ -173,7 +180,7 @@ void ProtoGcdOptions::declare(OptionTable& table) {
   table.add_choice<std::optional<ClassShares>, ClassShares>(
       "class_shares", &class_shares,
       {{"even", ClassShares::kEven}, {"counted", ClassShares::kCounted}},
-      "expected shares without a prior: even, or what labels leave of classes of one size");
+      "expected shares without a prior: even, or by how many images of which classes are labelled");
   table.add_choice<std::optional<FirstPrototypes>, FirstPrototypes>(
       "first_prototypes", &first_prototypes,
       {{"random", FirstPrototypes::kRandom}, {"kmeans", FirstPrototypes::kKmeans}},
@@ -259,6 +266,10 @@ std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
   return decided;
 }
 
+void ProtoGcdOptions::shorten(std::int64_t epochs) {
+  ramp_epochs = std::max<std::int64_t>(epochs / 2, 1);
+}
+
 void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
   hard_scope = HardScope::kBatch;
   // How classes are counted was worked out with models of the published settings.
@@ -269,7 +280,7 @@ void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
     class_shares = std::nullopt;
     first_prototypes = std::nullopt;
   }
-  if (epochs) ramp_epochs = std::max<std::int64_t>(*epochs / 2, 1);
+  if (epochs) shorten(*epochs);
 }
 
 void ProtoGcdOptions::check_unknown_classes() const {
@@ -290,22 +301,35 @@ std::unique_ptr<Method> ProtoGcdOptions::make(const MethodInput& input) const {
 
 std::vector<double> counted_shares(const MethodInput& input, MarginalScope scope) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+  const std::size_t old = input.labelled_of_class.size();
   const double size = number(input.labelled + input.unlabelled) / number(input.k());
-  std::vector<double> unlabelled(input.classes.size(), size), labelled(input.classes.size(), 0);
-  // No class is taken for all but labelled: more labels than the mean size mean a larger class.
-  constexpr double kLeast = 0.1;
-  for (std::size_t c = 0; c < input.labelled_of_class.size(); ++c) {
-    labelled[c] = number(input.labelled_of_class[c]);
-    unlabelled[c] = std::max(size - labelled[c], kLeast * size);
+  std::vector<double> shares(input.classes.size(), size), labelled(input.classes.size(), 0);
+  if (input.labelled > 0) {
+    const double mean = number(input.labelled) / number(input.old_classes);
+    const double chance = std::min(mean / size, 1.0);  // of an image of an old class to be labelled
+    double spread = 0;
+    for (std::size_t c = 0; c < old; ++c) {
+      labelled[c] = number(input.labelled_of_class[c]);
+      spread += (labelled[c] - mean) * (labelled[c] - mean) /
+                std::max(number(input.old_classes) - 1, 1.0);
+    }
+    // What classes of one size would have by chance; the rest of the spread is that of their sizes.
+    const double by_chance = mean * (1 - chance);
+    const double trust = spread > by_chance ? 1 - by_chance / spread : 0;
+    constexpr double kLeast = 0.1;  // of a class, that is not labelled: nobody labels all of one
+    for (std::size_t c = 0; c < old; ++c) {
+      const double own = size + trust * (labelled[c] / chance - size);
+      shares[c] = std::max(own - labelled[c], kLeast * std::max(own, kLeast * size));
+    }
   }
-  const double all_unlabelled = std::accumulate(unlabelled.begin(), unlabelled.end(), 0.0);
-  const bool with_labelled = scope == MarginalScope::kBatch && input.labelled > 0;
-  for (std::size_t c = 0; c < unlabelled.size(); ++c) {
-    unlabelled[c] /= all_unlabelled;
-    if (with_labelled)  // half of a batch is labelled (data/sampler.h)
-      unlabelled[c] = (unlabelled[c] + labelled[c] / number(input.labelled)) / 2;
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (std::size_t c = 0; c < shares.size(); ++c) {
+    shares[c] /= all;
+    if (scope == MarginalScope::kBatch && input.labelled > 0)
+      shares[c] =
+          (shares[c] + labelled[c] / number(input.labelled)) / 2;  // as data/sampler.h draws
   }
-  return unlabelled;
+  return shares;
 }
 
 std::vector<double> read_prior(const std::filesystem::path& file,

@@ -21,7 +21,7 @@ enum class HardScope { kBatch, kSet };
 /// What share of the images the classes are expected to have, where no file says it.
 enum class ClassShares {
   kEven,    ///< the same for every class, as published
-  kCounted  ///< what labels leave of classes of one size: see `counted_shares`
+  kCounted  ///< by how many images of which classes are labelled: `counted_shares`
 };
 /// Where prototypes begin.
 enum class FirstPrototypes {
@@ -51,6 +51,8 @@ struct ProtoGcdOptions : MethodOptions {
   std::unique_ptr<MethodOptions> copy() const override;
   void declare(OptionTable& table) override;
   std::vector<std::string> resolve(const MethodFacts& facts) override;
+  void shorten(std::int64_t epochs) override;
+  bool begins_with_classes() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   void become_candidate(std::optional<std::int64_t> epochs) override;
   void check_unknown_classes() const override;
   bool sees_labelled() const override { return first_prototypes == FirstPrototypes::kKmeans; }
@@ -65,8 +67,9 @@ std::unique_ptr<MethodOptions> protogcd_options();
 std::vector<double> read_prior(const std::filesystem::path& file,
                                const std::vector<std::string>& classes);
 
-/// The shares of K classes among the images whose predictions are averaged, if all classes are of
-/// one size: labelled images of an old class are missing from the unlabelled ones.
+/// The shares that K classes have of the images whose mean prediction is taken. Old and new classes
+/// are taken to be of one size on average, old ones of the sizes that their labels tell: as far as
+/// labels differ by more than chance. What is labelled is missing among the unlabelled images.
 std::vector<double> counted_shares(const MethodInput& input, MarginalScope scope);
 
 }  // namespace protogcd

@@ -1,0 +1,144 @@
+#include "protogcd/discovery/starts.h"
+
+#include <ATen/ATen.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
+#include "protogcd/core/progress.h"
+#include "protogcd/training/candidate.h"
+
+namespace protogcd {
+namespace {
+
+/// A short training's part of the run's epochs, and the steps below which predictions are not yet
+/// sure of anything (docs/defaults.md has what others gave).
+constexpr std::int64_t kPart = 5, kLeastSteps = 450;
+
+std::int64_t steps_per_epoch(const TrainingMaterial& material) {
+  return static_cast<std::int64_t>(material.make_sampler({}, 0).batches_per_epoch());
+}
+
+std::int64_t epochs_of_start(const TrainingMaterial& material, const TrainOptions& options) {
+  const std::int64_t all = options.loop.schedule.epochs;
+  const std::int64_t least = kLeastSteps / std::max<std::int64_t>(steps_per_epoch(material), 1);
+  return std::clamp<std::int64_t>(std::max(all / kPart, least), 1, all);
+}
+
+bool has_starts(const TrainingMaterial& material, const TrainOptions& options) {
+  return options.starts.value_or(1) > 1 && options.method->begins_with_classes() &&
+         material.set().count(SampleSet::kUnlabelled) > 0;
+}
+
+std::int64_t steps_of_start(const TrainingMaterial& material, const TrainOptions& options) {
+  return epochs_of_start(material, options) * steps_per_epoch(material);
+}
+
+}  // namespace
+
+std::size_t Starts::surest() const {
+  return static_cast<std::size_t>(std::ranges::min_element(doubt) - doubt.begin());
+}
+
+std::int64_t steps_of_starts(const TrainingMaterial& material, const TrainOptions& options) {
+  return has_starts(material, options) ? *options.starts * steps_of_start(material, options) : 0;
+}
+
+Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int64_t k,
+                  const TrainOptions& options, const Context& context) {
+  if (!has_starts(material, options)) return {};
+  CandidateOptions model{.classes = k,
+                         .method = options.method,
+                         .schedule = options.loop.schedule,
+                         .sgd = options.loop.sgd,
+                         .steps = steps_of_start(material, options)};
+  model.schedule.epochs = epochs_of_start(material, options);
+  model.method->shorten(model.schedule.epochs);
+  std::vector<CandidateOptions> models;
+  for (std::int64_t start = 0; start < *options.starts; ++start) {
+    models.push_back(model);
+    models.back().seed = context.seed + static_cast<std::uint64_t>(start);
+  }
+  material.prepare_bank(0);  // its time is not that of the steps
+  Progress progress("starts", models.size() * static_cast<std::uint64_t>(model.steps), "steps",
+                    context.progress());
+  Starts starts;
+  try {
+    for (const Candidate& trained :
+         train_candidates(material, backbone, models, progress, context)) {
+      const at::Tensor logits =
+          at::matmul(trained.unlabelled, trained.prototypes.t()) / trained.temperature;  // [N_u, K]
+      const at::Tensor log_p = at::log_softmax(logits, 1);
+      starts.doubt.push_back(-(log_p.exp() * log_p).sum(1).mean().item<double>());
+      const at::Tensor classes = logits.argmax(1).to(at::kInt);
+      const auto* first = classes.const_data_ptr<std::int32_t>();
+      starts.classes.emplace_back(first, first + classes.numel());
+    }
+  } catch (const InterruptedError&) {
+    throw InterruptedError(
+        "stopped while starts were tried",
+        fmt::format("begin again with: {}",
+                    context.command_line({{"out", options.out.string()}, {"resume", ""}})));
+  }
+  const auto [least, most] = std::ranges::minmax(starts.doubt);
+  context.log.info(fmt::format(
+      "begins where the surest of {} short trainings ended (mean entropy {:.3f}; of the others up "
+      "to {:.3f})",
+      models.size(), least, most));
+  return starts;
+}
+
+void write_starts(const std::filesystem::path& file, const Starts& starts) {
+  write_file_atomically(
+      file, nlohmann::json{{"doubt", starts.doubt}, {"classes", starts.classes}}.dump() + "\n");
+}
+
+Starts read_starts(const std::filesystem::path& file, std::size_t images) {
+  Starts starts;
+  try {
+    const nlohmann::json json = parse_json(read_text_file(file));
+    json.at("doubt").get_to(starts.doubt);
+    json.at("classes").get_to(starts.classes);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: {}", file.string(), error.what()),
+                    "remove it to try starts again");
+  }
+  const bool fits = std::ranges::all_of(
+      starts.classes, [&](const auto& classes) { return classes.size() == images; });
+  if (!fits || starts.doubt.size() != starts.classes.size())
+    throw DataError(fmt::format("{}: it is of other images", file.string()),
+                    "remove it to try starts again");
+  return starts;
+}
+
+std::vector<double> class_stability(const Starts& starts, const std::vector<std::int32_t>& classes,
+                                    std::int64_t k) {
+  if (starts.empty()) return {};
+  std::vector<double> sizes(static_cast<std::size_t>(k), 0), sums(sizes.size(), 0);
+  for (const std::int32_t c : classes) ++sizes[static_cast<std::size_t>(c)];
+  for (const auto& other : starts.classes) {
+    std::vector<double> other_sizes(sizes.size(), 0), best(sizes.size(), 0);
+    std::map<std::pair<std::int32_t, std::int32_t>, double> together;
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      ++other_sizes[static_cast<std::size_t>(other[i])];
+      ++together[{classes[i], other[i]}];
+    }
+    for (const auto& [pair, count] : together) {
+      const auto own = static_cast<std::size_t>(pair.first);
+      const double all = sizes[own] + other_sizes[static_cast<std::size_t>(pair.second)] - count;
+      best[own] = std::max(best[own], count / all);
+    }
+    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += best[c];
+  }
+  for (std::size_t c = 0; c < sums.size(); ++c)
+    sums[c] = sizes[c] > 0 ? sums[c] / static_cast<double>(starts.classes.size())
+                           : std::numeric_limits<double>::quiet_NaN();
+  return sums;
+}
+
+}  // namespace protogcd

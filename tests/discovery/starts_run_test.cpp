@@ -1,0 +1,64 @@
+// Runs that try several starts: what is kept, said and resumed.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "protogcd/core/files.h"
+#include "tests/discovery/run_helpers.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::json_of;
+using ::testing::Not;
+using testing::run_protogcd;
+using testing::signal_protogcd;
+using ::testing::SizeIs;
+using testing::TinyRun;
+
+const std::vector<std::string> kGeneral = {"--as-published=false", "--views", "bank"};
+
+TEST(StartsRun, ARunOfOurSettingsTriesFourAndSaysSo) {
+  const TinyRun tiny;
+  const auto result = run_protogcd(tiny.train("run", kGeneral));
+  json_of(result);
+  EXPECT_THAT(result.errors, HasSubstr("the surest of 4 short trainings"));
+  const auto starts = nlohmann::json::parse(tiny.read("run/starts.json"));
+  EXPECT_THAT(starts.at("doubt"), SizeIs(4));
+  EXPECT_THAT(starts.at("classes"), SizeIs(4));
+}
+
+TEST(StartsRun, OneStartAndPublishedSettingsTryNone) {
+  const TinyRun tiny;
+  std::vector<std::string> one = kGeneral;
+  one.insert(one.end(), {"--starts", "1"});
+  for (const auto& flags : {one, std::vector<std::string>{"--views", "bank"}}) {
+    const auto result = run_protogcd(tiny.train("run", flags));
+    json_of(result);
+    EXPECT_THAT(result.errors, Not(HasSubstr("short trainings")));
+    EXPECT_FALSE(std::filesystem::exists(tiny.folder / "run/starts.json"));
+    std::filesystem::remove_all(tiny.folder / "run");
+  }
+}
+
+// The run is killed as soon as its starts are on disk: it goes on with them, to the same bits.
+TEST(StartsRun, AResumedRunKeepsItsStarts) {
+  const TinyRun tiny;
+  std::vector<std::string> flags = kGeneral;
+  flags.insert(flags.end(), {"--checkpoint-seconds", "0"});
+  json_of(run_protogcd(tiny.train("straight", flags)));
+  const auto file = tiny.folder / "killed/starts.json";
+  const auto killed = signal_protogcd(tiny.train("killed", flags), SIGKILL,
+                                      [&] { return std::filesystem::exists(file); });
+  ASSERT_EQ(killed.exit_code, -SIGKILL) << killed.errors;
+  const std::string before = read_text_file(file);
+  const auto resumed =
+      run_protogcd({"train", "--out", tiny.folder / "killed", "--resume", "--json"});
+  json_of(resumed);
+  EXPECT_THAT(resumed.errors, Not(HasSubstr("short trainings")));
+  EXPECT_EQ(read_text_file(file), before);
+  tiny.expect_same("killed", "straight");
+}
+
+}  // namespace
+}  // namespace protogcd

@@ -1,0 +1,149 @@
+// The general preset: expected shares from the labels' counts, and where prototypes begin.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "protogcd/methods/protogcd/protogcd.h"
+#include "protogcd/nn/head.h"
+
+namespace protogcd {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+MethodInput input_of(std::vector<std::int64_t> labelled_of_class, std::int64_t unlabelled,
+                     std::size_t classes) {
+  MethodInput input{.width = 4,
+                    .classes = std::vector<std::string>(classes, "class"),
+                    .old_classes = static_cast<std::int64_t>(labelled_of_class.size()),
+                    .unlabelled = unlabelled,
+                    .labelled_of_class = std::move(labelled_of_class),
+                    .epochs = 2};
+  input.labelled = std::accumulate(input.labelled_of_class.begin(), input.labelled_of_class.end(),
+                                   std::int64_t{0});
+  return input;
+}
+
+TEST(CountedShares, LabelsAreMissingFromClassesOfOneSize) {
+  // 40 images, 4 classes of 10; 4 of each old class are labelled.
+  const auto shares = counted_shares(input_of({4, 4}, 32, 4), MarginalScope::kUnlabelled);
+  EXPECT_THAT(shares, ElementsAre(6. / 32, 6. / 32, 10. / 32, 10. / 32));
+}
+
+TEST(CountedShares, HalfOfABatchIsLabelled) {
+  const auto shares = counted_shares(input_of({4, 4}, 32, 4), MarginalScope::kBatch);
+  EXPECT_THAT(shares, ElementsAre(0.25 + 3. / 32, 0.25 + 3. / 32, 5. / 32, 5. / 32));
+}
+
+TEST(CountedShares, ASpreadThatChanceExplainsIsNoDifferenceOfSizes) {
+  // By chance 5 of 10 would be 5 +- 1.6: more labels leave fewer images.
+  const auto shares = counted_shares(input_of({6, 4}, 30, 4), MarginalScope::kUnlabelled);
+  EXPECT_THAT(shares, ElementsAre(4. / 30, 6. / 30, 10. / 30, 10. / 30));
+}
+
+TEST(CountedShares, ManyMoreLabelsAreALargerClass) {
+  const auto shares = counted_shares(input_of({900, 90, 10}, 3000, 6), MarginalScope::kUnlabelled);
+  EXPECT_GT(shares[0], 5 * shares[1]);
+  EXPECT_GT(shares[1], 3 * shares[2]);
+  EXPECT_GT(shares[2], 0);
+  EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
+}
+
+TEST(CountedShares, WithoutLabelsAllAreEven) {
+  EXPECT_THAT(counted_shares(input_of({}, 30, 3), MarginalScope::kUnlabelled), Each(1. / 3));
+}
+
+TEST(CountedShares, MoreLabelsThanImagesWereExpectedLeaveSome) {
+  const auto shares = counted_shares(input_of({100, 100}, 10, 20), MarginalScope::kUnlabelled);
+  for (const double share : shares) EXPECT_GT(share, 0);
+  EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
+}
+
+/// Four groups of images, each along an axis of its own: two of labelled classes, two new.
+class FourGroups : public SetFeatures {
+ public:
+  std::int64_t count(SampleSet set) const override { return rows(set).size(0); }
+  void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override {
+    use(rows(set));
+  }
+  at::Tensor labels() const override { return at::tensor({0, 1}, at::kLong); }
+
+  static at::Tensor rows(SampleSet set) {
+    at::Tensor axes = at::eye(4) + 0.02;
+    if (set == SampleSet::kLabelled) return axes.narrow(0, 0, 2) * 3;
+    return set == SampleSet::kUnlabelled ? axes.repeat({3, 1}) * 5 : at::empty({0, 4});
+  }
+};
+
+/// Cosines of the prototypes with the four axes, after a run's first epoch has begun.
+at::Tensor first_cosines(MethodInput input, bool is_resumed = false) {
+  ProtoGcdOptions options;
+  options.preset = ProtoGcdPreset::kGeneral;
+  const auto method = options.make(input);
+  FourGroups sets;
+  method->begin_epoch({.epoch = 0, .images_per_step = 4, .is_resumed = is_resumed, .sets = sets});
+  return at::matmul(unit_rows(method->parameters().at("prototype_layer.weight_v")),
+                    unit_rows(FourGroups::rows(SampleSet::kUnlabelled).narrow(0, 0, 4)).t());
+}
+
+TEST(FirstPrototypes, AreTheClustersWithTheOldClassesInTheirPlaces) {
+  const at::Tensor cosines = first_cosines(input_of({1, 1}, 12, 4));
+  EXPECT_GT(cosines[0][0].item<double>(), 0.999);
+  EXPECT_GT(cosines[1][1].item<double>(), 0.999);
+  const bool in_order = cosines[2][2].item<double>() > cosines[2][3].item<double>();
+  EXPECT_GT(cosines[2][in_order ? 2 : 3].item<double>(), 0.999);
+  EXPECT_GT(cosines[3][in_order ? 3 : 2].item<double>(), 0.999);
+}
+
+TEST(FirstPrototypes, AreWhereTheGivenClassesLie) {
+  MethodInput input = input_of({1, 1}, 12, 4);
+  input.first_classes = {0, 1, 3, 3, 0, 1, 3, 3, 0, 1, 3, 3};  // nothing in class 2
+  const at::Tensor cosines = first_cosines(input);
+  EXPECT_GT(cosines[0][0].item<double>(), 0.999);
+  EXPECT_NEAR(cosines[3][2].item<double>(), cosines[3][3].item<double>(), 1e-6);
+  EXPECT_GT(cosines[3][2].item<double>(), 0.7);
+  EXPECT_TRUE(cosines.isfinite().all().item<bool>());  // that of class 2 is what it was
+  EXPECT_LT(cosines[2].max().item<double>(), 0.999);
+}
+
+TEST(FirstPrototypes, OfAResumedRunAreNotTouched) {
+  EXPECT_LT(first_cosines(input_of({1, 1}, 12, 4), true)[0][0].item<double>(), 0.99);
+}
+
+TEST(FirstPrototypes, WithFewerImagesThanNewClassesAreRandom) {
+  EXPECT_NO_THROW(first_cosines(input_of({1, 1}, 12, 15)));
+}
+
+TEST(GeneralPreset, IsTakenUnlessTheSettingsArePublishedOnes) {
+  ProtoGcdOptions ours, published;
+  ours.resolve({.epochs = 10, .as_published = false});
+  published.resolve({.epochs = 10});
+  EXPECT_EQ(ours.preset, ProtoGcdPreset::kGeneral);
+  EXPECT_EQ(ours.objective.lambda_entropy, 1.5);
+  EXPECT_EQ(ours.objective.marginal_scope, MarginalScope::kUnlabelled);
+  EXPECT_EQ(ours.objective.marginal_window, 10);
+  EXPECT_TRUE(ours.begins_with_classes());
+  EXPECT_EQ(published.preset, ProtoGcdPreset::kReference);
+  EXPECT_EQ(published.objective.lambda_entropy, 2);
+  EXPECT_EQ(published.objective.marginal_window, 0);
+  EXPECT_FALSE(published.begins_with_classes());
+}
+
+TEST(GeneralPreset, ClassesAreCountedWithPublishedSettings) {
+  ProtoGcdOptions options;
+  options.resolve({.epochs = 200, .as_published = false});
+  options.become_candidate(18);
+  options.resolve({.epochs = 18});
+  EXPECT_EQ(options.objective.lambda_entropy, 2);
+  EXPECT_EQ(options.objective.marginal_scope, MarginalScope::kBatch);
+  EXPECT_EQ(options.objective.marginal_window, 0);
+  EXPECT_EQ(options.class_shares, ClassShares::kEven);
+  EXPECT_FALSE(options.begins_with_classes());
+  EXPECT_EQ(options.ramp_epochs, 9);
+}
+
+}  // namespace
+}  // namespace protogcd
