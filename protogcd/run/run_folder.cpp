@@ -20,7 +20,7 @@ constexpr const char* kLockFile = ".lock";
 bool is_of_a_run(const std::string& name) {
   using namespace run_files;
   for (const char* known :
-       {kLockFile, kConfig, kRun, kEstimate, kMetrics, kPredictions, kLabelNext, kLabels, kRounds,
+       {kLockFile, kConfig, kRun, kEstimate, kStarts, kMetrics, kPredictions, kLabelNext, kLabels, kRounds,
         kImages, kResult, kSkipped, kFindings, kModel, kCheckpoints, kBank, kReport}) {
     if (name == known) return true;
   }

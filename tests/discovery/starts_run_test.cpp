@@ -26,6 +26,11 @@ TEST(StartsRun, ARunOfOurSettingsTriesFourAndSaysSo) {
   const auto starts = nlohmann::json::parse(tiny.read("run/starts.json"));
   EXPECT_THAT(starts.at("doubt"), SizeIs(4));
   EXPECT_THAT(starts.at("classes"), SizeIs(4));
+
+  std::vector<std::string> again = kGeneral;
+  again.insert(again.end(), {"--overwrite", "--starts", "1"});
+  json_of(run_protogcd(tiny.train("run", again)));
+  EXPECT_FALSE(std::filesystem::exists(tiny.folder / "run/starts.json"));
 }
 
 TEST(StartsRun, OneStartAndPublishedSettingsTryNone) {
