@@ -27,13 +27,22 @@ at::Tensor class_means(const Points& points, const at::Tensor& labelled, const a
   return (sums / sizes.to(rows.device()).unsqueeze(1)).to(rows.scalar_type());
 }
 
+void check_labels(const Points& points, const at::Tensor& labels) {
+  if (labels.dim() != 1 || labels.size(0) != points.size() || labels.scalar_type() != at::kLong)
+    throw InternalError("labels of semi-supervised k-means: expected [N] int64");
+}
+
+/// As nearest_centroids.h wants them.
+at::Tensor fixed_rows(const Points& points, const at::Tensor& labels) {
+  return labels.clamp_min(-1).to(points.rows().device()).contiguous();
+}
+
 }  // namespace
 
 Clustering semi_supervised_kmeans(const Points& points, const at::Tensor& labels,
                                   const KMeansOptions& options) {
   check_cluster_count(points, options);
-  if (labels.dim() != 1 || labels.size(0) != points.size() || labels.scalar_type() != at::kLong)
-    throw InternalError("labels of semi-supervised k-means: expected [N] int64");
+  check_labels(points, labels);
   const std::int64_t old_classes = std::max<std::int64_t>(labels.max().item<std::int64_t>() + 1, 0);
   if (old_classes == 0) return kmeans(points, options);
   if (options.k < old_classes) {
@@ -49,12 +58,19 @@ Clustering semi_supervised_kmeans(const Points& points, const at::Tensor& labels
   }
   const at::Tensor means =
       class_means(points, labelled, labels.index_select(0, labelled), old_classes);
-  const at::Tensor fixed = labels.clamp_min(-1).to(points.rows().device()).contiguous();
+  const at::Tensor fixed = fixed_rows(points, labels);
   KMeansOptions some = options;
   if (options.k == old_classes) some.starts = 1;  // nothing is drawn
   return best_start(points,
                     {.k = options.k, .seed = options.seed, .given = means, .free = fixed < 0},
                     fixed, some);
+}
+
+Clustering semi_supervised_lloyd(const Points& points, const at::Tensor& labels,
+                                 const at::Tensor& centroids, const KMeansOptions& options) {
+  check_labels(points, labels);
+  return run_lloyd(points, (centroids.to(points.rows().options()) - points.mean()).contiguous(),
+                   fixed_rows(points, labels), options);
 }
 
 }  // namespace protogcd

@@ -20,4 +20,9 @@ namespace protogcd {
 Clustering semi_supervised_kmeans(const Points& points, const at::Tensor& labels,
                                   const KMeansOptions& options);
 
+/// Lloyd's algorithm alone from these centroids [K, D], with the same labels; options.k and starts
+/// do not matter.
+Clustering semi_supervised_lloyd(const Points& points, const at::Tensor& labels,
+                                 const at::Tensor& centroids, const KMeansOptions& options);
+
 }  // namespace protogcd

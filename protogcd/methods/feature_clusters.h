@@ -15,6 +15,14 @@ namespace protogcd {
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,
                            std::uint64_t seed);
 
+/// The clusters that k-means comes to from these centres [K, D], labelled images in their own:
+/// what classes look like where nothing is expected of their sizes.
+struct OwnClusters {
+  at::Tensor centres;          ///< [K, D] on the CPU
+  std::vector<double> shares;  ///< [K] of the unlabelled images, none of them 0
+};
+OwnClusters clusters_from(SetFeatures& sets, const at::Tensor& centres);
+
 /// Means [K, D] on the CPU of the classes' unit features, labelled images in their own: 0 for a
 /// class without any. `classes`: of the unlabelled images.
 at::Tensor class_centres(SetFeatures& sets, const std::vector<std::int32_t>& classes,

@@ -29,35 +29,47 @@ MethodInput input_of(std::vector<std::int64_t> labelled_of_class, std::int64_t u
 
 TEST(CountedShares, LabelsAreMissingFromClassesOfOneSize) {
   // 40 images, 4 classes of 10; 4 of each old class are labelled.
-  const auto shares = counted_shares(input_of({4, 4}, 32, 4), MarginalScope::kUnlabelled);
+  const auto shares = counted_shares(input_of({4, 4}, 32, 4), MarginalScope::kUnlabelled).shares;
   EXPECT_THAT(shares, ElementsAre(6. / 32, 6. / 32, 10. / 32, 10. / 32));
 }
 
 TEST(CountedShares, HalfOfABatchIsLabelled) {
-  const auto shares = counted_shares(input_of({4, 4}, 32, 4), MarginalScope::kBatch);
+  const auto shares = counted_shares(input_of({4, 4}, 32, 4), MarginalScope::kBatch).shares;
   EXPECT_THAT(shares, ElementsAre(0.25 + 3. / 32, 0.25 + 3. / 32, 5. / 32, 5. / 32));
 }
 
 TEST(CountedShares, ASpreadThatChanceExplainsIsNoDifferenceOfSizes) {
   // By chance 5 of 10 would be 5 +- 1.6: more labels leave fewer images.
-  const auto shares = counted_shares(input_of({6, 4}, 30, 4), MarginalScope::kUnlabelled);
+  const auto shares = counted_shares(input_of({6, 4}, 30, 4), MarginalScope::kUnlabelled).shares;
   EXPECT_THAT(shares, ElementsAre(4. / 30, 6. / 30, 10. / 30, 10. / 30));
 }
 
 TEST(CountedShares, ManyMoreLabelsAreALargerClass) {
-  const auto shares = counted_shares(input_of({900, 90, 10}, 3000, 6), MarginalScope::kUnlabelled);
+  const auto shares =
+      counted_shares(input_of({900, 90, 10}, 3000, 6), MarginalScope::kUnlabelled).shares;
   EXPECT_GT(shares[0], 5 * shares[1]);
   EXPECT_GT(shares[1], 3 * shares[2]);
   EXPECT_GT(shares[2], 0);
   EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
 }
 
+TEST(CountedShares, TellHowUnevenClassesAre) {
+  const auto unevenness = [](std::vector<std::int64_t> labels) {
+    return counted_shares(input_of(std::move(labels), 3000, 6), MarginalScope::kUnlabelled)
+        .unevenness;
+  };
+  EXPECT_EQ(unevenness({100, 100, 100}), 0);
+  EXPECT_LT(unevenness({90, 100, 110}), 0.01);
+  EXPECT_GT(unevenness({30, 100, 170}), 0.3);
+}
+
 TEST(CountedShares, WithoutLabelsAllAreEven) {
-  EXPECT_THAT(counted_shares(input_of({}, 30, 3), MarginalScope::kUnlabelled), Each(1. / 3));
+  EXPECT_THAT(counted_shares(input_of({}, 30, 3), MarginalScope::kUnlabelled).shares, Each(1. / 3));
 }
 
 TEST(CountedShares, MoreLabelsThanImagesWereExpectedLeaveSome) {
-  const auto shares = counted_shares(input_of({100, 100}, 10, 20), MarginalScope::kUnlabelled);
+  const auto shares =
+      counted_shares(input_of({100, 100}, 10, 20), MarginalScope::kUnlabelled).shares;
   for (const double share : shares) EXPECT_GT(share, 0);
   EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-12);
 }
@@ -115,6 +127,50 @@ TEST(FirstPrototypes, OfAResumedRunAreNotTouched) {
 
 TEST(FirstPrototypes, WithFewerImagesThanNewClassesAreRandom) {
   EXPECT_NO_THROW(first_cosines(input_of({1, 1}, 12, 15)));
+}
+
+/// Two classes, one of them old, along two axes: so many unlabelled images of each.
+class TwoGroups : public SetFeatures {
+ public:
+  TwoGroups(std::int64_t old, std::int64_t fresh) : old_(old), new_(fresh) {}
+  std::int64_t count(SampleSet set) const override { return rows(set).size(0); }
+  void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override {
+    use(rows(set));
+  }
+  at::Tensor labels() const override { return at::zeros({4}, at::kLong); }
+
+ private:
+  at::Tensor rows(SampleSet set) const {
+    const at::Tensor axes = at::eye(2, 4);
+    if (set == SampleSet::kLabelled) return axes[0].expand({4, 4});
+    return at::cat({axes[0].expand({old_, 4}), axes[1].expand({new_, 4})});
+  }
+  std::int64_t old_, new_;
+};
+
+/// The share of the old class that is expected after the epoch has begun.
+double expected_old(std::int64_t old, std::int64_t fresh, std::int64_t epoch) {
+  MethodInput input = input_of({4}, old + fresh, 2);
+  input.epochs = 20;
+  ProtoGcdOptions options;
+  options.preset = ProtoGcdPreset::kGeneral;
+  const auto method = options.make(input);
+  TwoGroups sets(old, fresh);
+  method->begin_epoch({.epoch = 0, .images_per_step = 4, .sets = sets});
+  const auto numbers = method->begin_epoch({.epoch = epoch, .images_per_step = 4, .sets = sets});
+  EXPECT_EQ(method->reported().back().name, "expected_old");
+  return numbers.back();
+}
+
+TEST(Recount, FindsThatOldImagesAreMoreThanWasExpected) {
+  const double even = 48. / 100;  // of 104 images, 52 a class, 4 of them labelled
+  EXPECT_NEAR(expected_old(90, 10, 1), even, 1e-6);
+  EXPECT_NEAR(expected_old(90, 10, 2), 0.9, 0.01);  // a tenth of the epochs
+  EXPECT_NEAR(expected_old(10, 90, 6), 0.1, 0.01);
+}
+
+TEST(Recount, ASmallDifferenceChangesNothing) {
+  EXPECT_NEAR(expected_old(46, 54, 2), 0.48, 1e-6);
 }
 
 TEST(GeneralPreset, IsTakenUnlessTheSettingsArePublishedOnes) {

@@ -57,6 +57,10 @@ Objective::Objective(const ObjectiveOptions& options, std::int64_t classes,
   running_marginal_ = shares.to(device, type);
 }
 
+void Objective::set_prior(const std::vector<double>& shares) {
+  log_prior_.copy_(at::tensor(shares, at::kDouble).log());  // where a recorded step reads it
+}
+
 // A running mean that keeps the share s of what it was looks back over rows / (1 - s) rows.
 double Objective::kept_share(std::int64_t rows) const {
   const double window = options_.marginal_window * static_cast<double>(running_marginal_.size(0));

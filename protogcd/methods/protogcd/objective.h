@@ -71,6 +71,10 @@ class Objective {
   LossTerms plain(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
                   Communicator& communicator) const;
 
+  /// Expects other shares [K] from now on.
+  void set_prior(const std::vector<double>& shares);
+  /// The logarithms of the shares that are expected, [K].
+  const at::Tensor& log_prior() const { return log_prior_; }
   /// The mean prediction over the window, [K]: each call moves it on. Starts as the prior.
   const at::Tensor& running_marginal() const { return running_marginal_; }
 

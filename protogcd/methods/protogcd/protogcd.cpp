@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "protogcd/core/csv.h"
@@ -22,12 +23,22 @@ constexpr std::int64_t kPaperWideProjection = 65536;
 // Of the general preset; docs/defaults.md has what they were found on.
 constexpr double kGeneralLambdaEntropy = 1.5, kGeneralWindow = 10;
 constexpr std::int64_t kFirstStarts = 10;  ///< of k-means
+constexpr double kRecounts[] = {0.1, 0.3,
+                                0.5};  ///< parts of the training after which classes are counted
+/// Unevenness at which clusters are trusted half; what is too little to be worth a change.
+constexpr double kHalfTrusted = 0.1, kLeastTrust = 0.2;
+/// Clusters of classes of one size are off by up to 4 points.
+constexpr double kSurprise = 0.06;
 
-/// Empty: the same for every class.
-std::vector<double> expected_shares(const ProtoGcdOptions& options, const MethodInput& input) {
-  if (!options.prior.empty()) return read_prior(options.prior, input.classes);
+/// No shares: the same for every class.
+ExpectedShares expected_shares(const ProtoGcdOptions& options, const MethodInput& input) {
+  if (!options.prior.empty()) return {.shares = read_prior(options.prior, input.classes)};
   if (options.class_shares == ClassShares::kEven) return {};
   return counted_shares(input, options.objective.marginal_scope);
+}
+
+double sum_of_first(const std::vector<double>& values, std::int64_t count) {
+  return std::accumulate(values.begin(), values.begin() + count, 0.0);
 }
 
 class ProtoGcd : public Method {
@@ -43,9 +54,12 @@ class ProtoGcd : public Method {
         old_classes_(input.old_classes),
         labelled_(input.labelled),
         unlabelled_(input.unlabelled),
+        epochs_(input.epochs),
+        recounts_(options.prior.empty() && options.class_shares == ClassShares::kCounted &&
+                  options.objective.marginal_scope == MarginalScope::kUnlabelled),
+        expected_(expected_shares(options, input)),
         head_(options.head.make(input, options.wide_projection.value())),
-        objective_(options.objective, input.k(), expected_shares(options, input), input.type,
-                   input.device),
+        objective_(options.objective, input.k(), expected_.shares, input.type, input.device),
         hard_count_(at::kLong, input.device) {
     if (options.hard_scope == HardScope::kSet)
       hard_ = at::zeros({labelled_ + unlabelled_}, at::device(input.device).dtype(input.type));
@@ -57,18 +71,21 @@ class ProtoGcd : public Method {
     if (hard_.defined()) kept.emplace("hard", hard_);
     if (objective_options_.marginal_window > 0)
       kept.emplace("running_marginal", objective_.running_marginal());
+    if (recounts_) kept.emplace("log_prior", objective_.log_prior());
     return kept;
   }
   std::vector<ReportedValue> reported() const override {
-    return {{"sup"},
-            {"dapl"},
-            {"entropy"},
-            {"separation"},
-            {"unsup_con"},
-            {"sup_con"},
-            {"hard_share", ReportedKind::kShare},
-            {"marginal_old", ReportedKind::kShare},
-            {"hard_ratio", ReportedKind::kSchedule}};
+    std::vector<ReportedValue> values = {{"sup"},
+                                         {"dapl"},
+                                         {"entropy"},
+                                         {"separation"},
+                                         {"unsup_con"},
+                                         {"sup_con"},
+                                         {"hard_share", ReportedKind::kShare},
+                                         {"marginal_old", ReportedKind::kShare},
+                                         {"hard_ratio", ReportedKind::kSchedule}};
+    if (recounts_) values.push_back({"expected_old", ReportedKind::kSchedule});
+    return values;
   }
 
   std::vector<double> begin_epoch(const EpochInput& input) override {
@@ -76,7 +93,13 @@ class ProtoGcd : public Method {
       begin_with_clusters(input.sets);
     hard_count_.set(static_cast<double>(hard_count(ramp_, input.epoch, input.images_per_step)));
     if (hard_.defined() && !input.is_resumed) decide_hard_labels(input);
-    return {hard_ratio(ramp_, input.epoch)};
+    std::vector<double> numbers = {hard_ratio(ramp_, input.epoch)};
+    if (recounts_) {
+      if (!input.is_resumed && is_recounted_in(input.epoch)) recount(input.sets);
+      numbers.push_back(
+          objective_.log_prior().narrow(0, 0, old_classes_).exp().sum().item<double>());
+    }
+    return numbers;
   }
 
   StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
@@ -96,19 +119,53 @@ class ProtoGcd : public Method {
   }
 
  private:
-  /// Each prototype the direction of a cluster, as long as a random one.
-  void begin_with_clusters(SetFeatures& sets) {
+  bool is_recounted_in(std::int64_t epoch) const {
+    return std::ranges::any_of(kRecounts, [&](double part) {
+      return epoch == std::max<std::int64_t>(std::llround(part * static_cast<double>(epochs_)), 1);
+    });
+  }
+
+  /// Classes may be of other sizes than was expected. Clusters of the features as they are now tell
+  /// it: k-means expects nothing. What they say is taken where labels say that sizes differ, and
+  /// for old and new classes together where it is far from what was expected.
+  void recount(SetFeatures& sets) {
+    if (unlabelled_ < prototypes().size(0)) return;
+    const OwnClusters found = clusters_from(sets, unit_rows(prototypes().detach()));
+    const double trust = expected_.unevenness / (expected_.unevenness + kHalfTrusted);
+    const double expected_old = sum_of_first(expected_.shares, old_classes_),
+                 found_old = sum_of_first(found.shares, old_classes_);
+    const bool is_surprise = std::abs(found_old - expected_old) > kSurprise;
+    if (trust < kLeastTrust && !is_surprise) return;
+    std::vector<double> shares(found.shares.size());
+    for (std::size_t c = 0; c < shares.size(); ++c)
+      shares[c] = trust * found.shares[c] + (1 - trust) * expected_.shares[c];
+    if (is_surprise) {
+      const double old = sum_of_first(shares, old_classes_);
+      for (std::size_t c = 0; c < shares.size(); ++c) {
+        const bool is_old = static_cast<std::int64_t>(c) < old_classes_;
+        shares[c] *= is_old ? found_old / old : (1 - found_old) / (1 - old);
+      }
+    }
+    objective_.set_prior(shares);
+    point_prototypes_at(found.centres);
+  }
+
+  at::Tensor prototypes() const { return head_.named_parameters().at("prototype_layer.weight_v"); }
+
+  /// Each prototype in the direction of a centre [K, D], at the length they have.
+  void point_prototypes_at(const at::Tensor& centres) {
     const at::NoGradGuard no_grad;
-    at::Tensor prototypes = head_.named_parameters().at("prototype_layer.weight_v");
-    const std::int64_t k = prototypes.size(0);
-    if (unlabelled_ < k - old_classes_) return;  // too few to draw clusters from
-    const at::Tensor centres = first_classes_.empty()
-                                   ? cluster_centres(sets, k, kFirstStarts, seed_)
-                                   : class_centres(sets, first_classes_, k);
-    const at::Tensor directions =
-        unit_rows(centres).to(prototypes.device(), prototypes.scalar_type());
+    at::Tensor own = prototypes();
+    const at::Tensor directions = unit_rows(centres).to(own.device(), own.scalar_type());
     const at::Tensor is_empty = directions.eq(0).all(1, /*keepdim=*/true);  // stays where it is
-    prototypes.copy_(at::where(is_empty, prototypes, directions * prototypes.norm(2, 1).mean()));
+    own.copy_(at::where(is_empty, own, directions * own.norm(2, 1).mean()));
+  }
+
+  void begin_with_clusters(SetFeatures& sets) {
+    const std::int64_t k = prototypes().size(0);
+    if (unlabelled_ < k - old_classes_) return;  // too few to draw clusters from
+    point_prototypes_at(first_classes_.empty() ? cluster_centres(sets, k, kFirstStarts, seed_)
+                                               : class_centres(sets, first_classes_, k));
   }
 
   /// The paper's level 2: the most confident of all unlabelled images, by what the model says of
@@ -135,6 +192,9 @@ class ProtoGcd : public Method {
   const std::vector<std::int32_t> first_classes_;
   const std::uint64_t seed_;
   const std::int64_t old_classes_, labelled_, unlabelled_;
+  const std::int64_t epochs_;
+  const bool recounts_;
+  const ExpectedShares expected_;
   Head head_;
   Objective objective_;
   EpochScalar hard_count_;
@@ -299,23 +359,25 @@ std::unique_ptr<Method> ProtoGcdOptions::make(const MethodInput& input) const {
   return std::make_unique<ProtoGcd>(complete, input);
 }
 
-std::vector<double> counted_shares(const MethodInput& input, MarginalScope scope) {
+ExpectedShares counted_shares(const MethodInput& input, MarginalScope scope) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
   const std::size_t old = input.labelled_of_class.size();
   const double size = number(input.labelled + input.unlabelled) / number(input.k());
   std::vector<double> shares(input.classes.size(), size), labelled(input.classes.size(), 0);
+  double unevenness = 0;
   if (input.labelled > 0) {
     const double mean = number(input.labelled) / number(input.old_classes);
     const double chance = std::min(mean / size, 1.0);  // of an image of an old class to be labelled
     double spread = 0;
     for (std::size_t c = 0; c < old; ++c) {
       labelled[c] = number(input.labelled_of_class[c]);
-      spread += (labelled[c] - mean) * (labelled[c] - mean) /
-                std::max(number(input.old_classes) - 1, 1.0);
+      spread += (labelled[c] - mean) * (labelled[c] - mean);
     }
+    spread /= std::max(number(input.old_classes) - 1, 1.0);
     // What classes of one size would have by chance; the rest of the spread is that of their sizes.
-    const double by_chance = mean * (1 - chance);
-    const double trust = spread > by_chance ? 1 - by_chance / spread : 0;
+    const double by_chance = mean * (1 - chance), by_size = std::max(spread - by_chance, 0.0);
+    const double trust = by_size > 0 ? by_size / spread : 0;
+    unevenness = by_size / (mean * mean);
     constexpr double kLeast = 0.1;  // of a class, that is not labelled: nobody labels all of one
     for (std::size_t c = 0; c < old; ++c) {
       const double own = size + trust * (labelled[c] / chance - size);
@@ -329,7 +391,7 @@ std::vector<double> counted_shares(const MethodInput& input, MarginalScope scope
       shares[c] =
           (shares[c] + labelled[c] / number(input.labelled)) / 2;  // as data/sampler.h draws
   }
-  return shares;
+  return {.shares = std::move(shares), .unevenness = unevenness};
 }
 
 std::vector<double> read_prior(const std::filesystem::path& file,

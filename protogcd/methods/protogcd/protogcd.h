@@ -67,9 +67,17 @@ std::unique_ptr<MethodOptions> protogcd_options();
 std::vector<double> read_prior(const std::filesystem::path& file,
                                const std::vector<std::string>& classes);
 
+/// What is expected of K classes before anything is known of the unlabelled images.
+struct ExpectedShares {
+  std::vector<double> shares;  ///< [K]
+  /// Variance of class sizes over their squared mean, as the labels tell it: 0 where their counts
+  /// differ by no more than chance.
+  double unevenness = 0;
+};
+
 /// The shares that K classes have of the images whose mean prediction is taken. Old and new classes
 /// are taken to be of one size on average, old ones of the sizes that their labels tell: as far as
 /// labels differ by more than chance. What is labelled is missing among the unlabelled images.
-std::vector<double> counted_shares(const MethodInput& input, MarginalScope scope);
+ExpectedShares counted_shares(const MethodInput& input, MarginalScope scope);
 
 }  // namespace protogcd
