@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
+#include <numeric>
 
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/core/error.h"
@@ -75,7 +77,27 @@ Stages stages_of(const TrainingMaterial& material, const TrainOptions& options) 
 
 struct Score {
   double old_classes = 0, new_classes = 0, together = 0;
+  std::vector<double> worth = {};  ///< of each image: what it adds to `together` where it is right
+  std::vector<bool> right = {};
 };
+
+/// Standard error of the difference of two scores by the same images: how much it would vary with
+/// other images of the same kinds.
+double error_of_difference(const Score& one, const Score& other) {
+  // Images of old and of new classes are worth different amounts: each kind varies by itself.
+  std::map<double, std::vector<double>> kinds;
+  for (std::size_t i = 0; i < std::min(one.right.size(), other.right.size()); ++i)
+    kinds[one.worth[i]].push_back(static_cast<double>(one.right[i]) -
+                                  static_cast<double>(other.right[i]));
+  double squared = 0;
+  for (const auto& [worth, differences] : kinds) {
+    const auto count = static_cast<double>(differences.size());
+    const double mean = std::accumulate(differences.begin(), differences.end(), 0.0) / count;
+    for (const double difference : differences)
+      squared += worth * worth * (difference - mean) * (difference - mean);
+  }
+  return std::sqrt(squared);
+}
 
 /// Labels of the images by the nearest prototype.
 void add_labels(std::vector<std::int32_t>& labels, const at::Tensor& features,
@@ -92,7 +114,7 @@ Score score_of(const Candidate& model, const TrainingSet& set, const HiddenSplit
                double old_share) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   for (const at::Tensor& values : {model.unlabelled, model.calibration, model.prototypes})
-    if (!values.isfinite().all().item<bool>()) return {kNone, kNone, 0};
+    if (!values.isfinite().all().item<bool>()) return {.old_classes = kNone, .new_classes = kNone};
   std::vector<std::int32_t> found, wanted;
   add_labels(found, model.unlabelled.narrow(0, 0, static_cast<std::int64_t>(split.hidden.size())),
              model.prototypes);
@@ -100,17 +122,28 @@ Score score_of(const Candidate& model, const TrainingSet& set, const HiddenSplit
   const auto number = [&](std::int32_t label) {
     return split.numbers[static_cast<std::size_t>(label)];
   };
-  for (const std::uint32_t place : split.hidden)
-    wanted.push_back(number(set.of(SampleSet::kLabelled)[place].label));
+  const std::span<const Sample> labelled = set.of(SampleSet::kLabelled);
+  for (const std::uint32_t place : split.hidden) wanted.push_back(number(labelled[place].label));
   // The truth of an image kept out is the label that it was given.
   for (const Sample& sample : set.of(SampleSet::kCalibration))
     wanted.push_back(number(sample.truth));
+  const auto old_classes = static_cast<std::int32_t>(split.old_classes);
   const Confusion confusion(found, wanted);
-  const Accuracy accuracy = clustering_accuracy(confusion, match_clusters(confusion),
-                                                static_cast<std::int32_t>(split.old_classes));
-  Score score{accuracy.old_classes, accuracy.new_classes, accuracy.new_classes};
-  if (!std::isnan(accuracy.old_classes))
-    score.together = old_share * accuracy.old_classes + (1 - old_share) * accuracy.new_classes;
+  const ClusterMapping mapping = match_clusters(confusion);
+  const Accuracy accuracy = clustering_accuracy(confusion, mapping, old_classes);
+  const auto of_old =
+      std::ranges::count_if(wanted, [&](auto label) { return label < old_classes; });
+  if (of_old == 0) old_share = 0;
+  const double worth_of_old = of_old == 0 ? 0 : old_share / static_cast<double>(of_old),
+               worth_of_new = (1 - old_share) / static_cast<double>(std::ssize(wanted) - of_old);
+  Score score{.old_classes = accuracy.old_classes, .new_classes = accuracy.new_classes};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    score.worth.push_back(wanted[i] < old_classes ? worth_of_old : worth_of_new);
+    score.right.push_back(mapping.class_of_cluster[static_cast<std::size_t>(found[i])] ==
+                          wanted[i]);
+  }
+  score.together = (1 - old_share) * accuracy.new_classes;
+  if (of_old > 0) score.together += old_share * accuracy.old_classes;
   return score;
 }
 
@@ -137,8 +170,9 @@ class Tuner {
  private:
   CandidateOptions candidate(const TunedSetting& setting, std::int64_t draw,
                              std::int64_t epochs) const;
-  void try_settings(const std::vector<TunedSetting>& settings, std::int64_t draws, bool is_last,
-                    Progress& progress);
+  /// Each on the first `draws` splits; the scores draw by draw.
+  std::vector<Score> try_settings(const std::vector<TunedSetting>& settings, std::int64_t draws,
+                                  bool is_last, Progress& progress);
   /// Of the first stage; of equal ones that which was tried first.
   TunedSetting best(bool with_default) const;
 
@@ -172,9 +206,8 @@ CandidateOptions Tuner::candidate(const TunedSetting& setting, std::int64_t draw
   return model;
 }
 
-/// Each on the first `draws` splits.
-void Tuner::try_settings(const std::vector<TunedSetting>& settings, std::int64_t draws,
-                         bool is_last, Progress& progress) {
+std::vector<Score> Tuner::try_settings(const std::vector<TunedSetting>& settings,
+                                       std::int64_t draws, bool is_last, Progress& progress) {
   const std::int64_t epochs = is_last ? stages_.last : stages_.first;
   std::vector<CandidateOptions> models;
   std::vector<TuningTrial> trials;
@@ -186,13 +219,15 @@ void Tuner::try_settings(const std::vector<TunedSetting>& settings, std::int64_t
   }
   const std::vector<Candidate> trained =
       train_candidates(material_, backbone_, models, progress, context_);
+  std::vector<Score> scores;
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    const Score score = score_of(trained[i], material_.set(), *models[i].plan.split, old_share_);
-    trials[i].old_classes = score.old_classes;
-    trials[i].new_classes = score.new_classes;
-    trials[i].score = score.together;
+    scores.push_back(score_of(trained[i], material_.set(), *models[i].plan.split, old_share_));
+    trials[i].old_classes = scores[i].old_classes;
+    trials[i].new_classes = scores[i].new_classes;
+    trials[i].score = scores[i].together;
     found_.trials.push_back(trials[i]);
   }
+  return scores;
 }
 
 TunedSetting Tuner::best(bool with_default) const {
@@ -221,8 +256,14 @@ Tuning Tuner::run() {
     for (std::size_t i = 0; i < settings.size(); ++i) settings[i].borrow = kBorrowTimes[i];
     try_settings(settings, 1, false, progress);
   }
-  try_settings({TunedSetting(), best(false)}, kDraws, true, progress);
-  decide(found_);
+  const std::vector<Score> last =
+      try_settings({TunedSetting(), best(false)}, kDraws, true, progress);
+  double squared = 0;
+  for (std::size_t i = 0; i < last.size(); i += 2) {
+    const double error = error_of_difference(last[i], last[i + 1]);
+    squared += error * error;
+  }
+  decide(found_, std::sqrt(squared) / static_cast<double>(kDraws));
   const TrainOptions chosen = with_setting(options_, found_.chosen);
   found_.lambda_entropy = lambda_of(chosen);
   found_.borrow = chosen.material.borrow.value_or(0);
@@ -279,7 +320,7 @@ TrainOptions with_setting(const TrainOptions& options, const TunedSetting& setti
   return result;
 }
 
-void decide(Tuning& tuning) {
+void decide(Tuning& tuning, double of_images) {
   tuning.chosen = tuning.rival = {};
   std::vector<double> gains;
   for (const TuningTrial& trial : tuning.trials) {
@@ -297,6 +338,7 @@ void decide(Tuning& tuning) {
   double squares = 0;
   for (const double gain : gains) squares += (gain - tuning.gain) * (gain - tuning.gain);
   if (gains.size() > 1) tuning.error = std::sqrt(squares / (count - 1) / count);
+  tuning.error = std::max(tuning.error, of_images);
   if (tuning.gain > tuning.margin + tuning.error) tuning.chosen = tuning.rival;
 }
 

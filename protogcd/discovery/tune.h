@@ -37,12 +37,13 @@ TrainOptions with_setting(const TrainOptions& options, const TunedSetting& setti
 // The parts, for tests.
 
 /// Another setting is taken only if it is better than the default by more than this and one
-/// standard error over the draws: a choice by noise is worse than none.
+/// standard error: a choice by noise is worse than none.
 inline constexpr double kTuningMargin = 0.01;
 
 /// Fills in `rival`, `gain`, `error` and `chosen` by the trials of the last stage: the default's,
-/// and of one other setting.
-void decide(Tuning& tuning);
+/// and of one other setting. The error is that over draws, but no less than `of_images`: two draws
+/// may agree by chance.
+void decide(Tuning& tuning, double of_images);
 
 /// The share of images of old classes among the unlabelled ones, if all classes are of one size.
 double expected_old_share(const Dataset& dataset, std::int64_t k);

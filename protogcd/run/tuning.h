@@ -33,7 +33,7 @@ struct Tuning {
   double lambda_entropy = 0, borrow = 0;  ///< what that comes to
   std::int64_t classes = 0, hidden = 0;   ///< old ones, and how many of them a trial did not know
   /// The best other setting of the last stage, how much higher it scored than the default, the mean
-  /// over draws, and the standard error of that.
+  /// over draws, and its standard error: over draws or over images, whichever is larger.
   TunedSetting rival = {};
   double gain = 0, error = 0;
   double margin = 0;  ///< a gain has to be larger than this and the error together
