@@ -65,7 +65,8 @@ set(public_headers
   run/predictions_table.h
   run/probability_columns.h
   run/findings_file.h
-  run/run_result.h)
+  run/run_result.h
+  run/tuning.h)
 foreach(header ${public_headers})
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES protogcd/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/protogcd/${folder})

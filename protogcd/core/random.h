@@ -31,6 +31,7 @@ enum class RandomPurpose : std::uint8_t {
   kBorrow = 10,   ///< whose difference of views a view borrows
   kMap = 11,      ///< where a map of the features begins
   kKeepOut = 12,  ///< which labelled images calibration keeps out of training
+  kHide = 13,     ///< which classes a trial takes for new
 };
 
 /// Where a stream stands (design: seed, purpose, epoch, position of the draw in the epoch, view).

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace protogcd {
@@ -31,10 +32,19 @@ class Sampler {
   std::size_t draw(std::uint32_t epoch, std::uint64_t position) const;
   bool is_labelled(std::size_t sample) const { return sample < labelled_; }
 
+  /// The same draws of images in another order: sample i is image `images[i]`. Empty: they are the
+  /// same.
+  void set_images(std::vector<std::uint32_t> images) { images_ = std::move(images); }
+  std::size_t image(std::size_t sample) const { return images_.empty() ? sample : images_[sample]; }
+  std::size_t draw_image(std::uint32_t epoch, std::uint64_t position) const {
+    return image(draw(epoch, position));
+  }
+
  private:
   std::size_t labelled_;                           ///< of all samples
   std::size_t labelled_drawn_, unlabelled_drawn_;  ///< those that are drawn from
   std::vector<std::uint32_t> among_;               ///< labelled ones first; empty: all
+  std::vector<std::uint32_t> images_;
   std::uint64_t seed_;
   std::size_t batch_size_, batches_;
 };

@@ -18,15 +18,12 @@ namespace {
 
 /// A short training's part of the run's epochs, and the steps below which predictions are not yet
 /// sure of anything (docs/defaults.md has what others gave).
-constexpr std::int64_t kPart = 5, kLeastSteps = 450;
-
-std::int64_t steps_per_epoch(const TrainingMaterial& material) {
-  return static_cast<std::int64_t>(material.make_sampler({}, 0).batches_per_epoch());
-}
+constexpr std::int64_t kPart = 5, kLeastStartSteps = 450;
 
 std::int64_t epochs_of_start(const TrainingMaterial& material, const TrainOptions& options) {
   const std::int64_t all = options.loop.schedule.epochs;
-  const std::int64_t least = kLeastSteps / std::max<std::int64_t>(steps_per_epoch(material), 1);
+  const std::int64_t least =
+      kLeastStartSteps / std::max<std::int64_t>(material.steps_per_epoch(), 1);
   return std::clamp<std::int64_t>(std::max(all / kPart, least), 1, all);
 }
 
@@ -36,7 +33,7 @@ bool has_starts(const TrainingMaterial& material, const TrainOptions& options) {
 }
 
 std::int64_t steps_of_start(const TrainingMaterial& material, const TrainOptions& options) {
-  return epochs_of_start(material, options) * steps_per_epoch(material);
+  return epochs_of_start(material, options) * material.steps_per_epoch();
 }
 
 }  // namespace

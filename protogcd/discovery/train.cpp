@@ -20,6 +20,7 @@
 #include "protogcd/discovery/report_files.h"
 #include "protogcd/discovery/run_time.h"
 #include "protogcd/discovery/starts.h"
+#include "protogcd/discovery/tune.h"
 #include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/model/outlier_calibration.h"
@@ -339,7 +340,8 @@ void Trainer::warn_of_empty_classes(const RunResult& result) const {
 
 void Trainer::train_epochs() {
   TrainingLoop loop(folder_, material_, model_.blocks(), *method_, options_.loop,
-                    identity_of(options_, info_, material_, context_.seed), context_);
+                    identity_of(options_, info_, material_, context_.seed), context_,
+                    {.borrow = options_.material.borrow});
   seconds_before_ = loop.run(options_.resume, started_, [this](nlohmann::json& line) {
     evaluate_all();
     line["unlabelled"] = to_json(*on_unlabelled_);
@@ -412,19 +414,35 @@ std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t s
                      or_usual(options.cluster_steps), options.seeds, seed);
 }
 
-ClassNumber stored_class_number(const fs::path& file, const std::string& settings) {
+/// What a run that is resumed found before. `what` was done, and can be done `again`.
+template <class Found>
+Found found_before(const fs::path& file, const std::string& settings, const char* what,
+                   const char* again) {
   try {
     const auto json = parse_json(read_text_file(file));
     if (const std::string before = json.at("settings"); before != settings) {
-      throw UsageError(
-          fmt::format("{}: the number of classes was estimated with {}; now it would be with {}",
-                      option_name("resume"), before, settings));
+      throw UsageError(fmt::format("{}: {} with {}; now it would be with {}", option_name("resume"),
+                                   what, before, settings));
     }
-    return ClassNumber::from_json(json);
+    return Found::from_json(json);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: {}", file.string(), error.what()),
-                    "remove it to estimate the number of classes again");
+                    fmt::format("remove it to {} again", again));
   }
+}
+
+void write_found(const fs::path& file, nlohmann::json json, const std::string& settings) {
+  json["settings"] = settings;
+  write_file_atomically(file, json.dump(2) + "\n");
+}
+
+/// How to go on after what leaves nothing behind when it is stopped.
+InterruptedError stopped(const InterruptedError& error, const char* what,
+                         const TrainOptions& options, const Context& context) {
+  return InterruptedError(
+      error.marked(),
+      fmt::format("begin {} again with: {}", what,
+                  context.command_line({{"out", options.out.string()}, {"resume", ""}})));
 }
 
 /// Does the backbone fit the labelled classes? Said before training, as another one would help more
@@ -440,7 +458,7 @@ double fit_of(TrainingMaterial& material, const at::Tensor& features, const Cont
 
 /// One line before the work: how long it takes in all.
 void tell_time(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
-               bool estimates, const Context& context) {
+               bool estimates, bool tunes, const Context& context) {
   const TrainingSet& set = material.set();
   const auto count = [&](SampleSet which) { return static_cast<std::int64_t>(set.count(which)); };
   const Sampler sampler = material.make_sampler({}, 0);
@@ -451,14 +469,16 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
                .steps = options.epochs() * std::max<std::int64_t>(steps_per_epoch, 1),
                .views_per_step = 2 * batch,
                .fresh_views = !material.bank_plan()};
-  if (estimates || options.look_at_data) work.views += count(SampleSet::kLabelled);
+  if (estimates || tunes || options.look_at_data) work.views += count(SampleSet::kLabelled);
   if (const auto& bank = material.bank_plan())
     work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
   work.steps += steps_of_starts(material, options);
   if (estimates) work.steps += estimate_steps(material, backbone, estimate_of(options), context);
-  context.log.info(fmt::format("about {} in all{}{}",
+  if (tunes) work.steps += tuning_steps(material, options);
+  context.log.info(fmt::format("about {} in all{}{}{}",
                                human_seconds(about_seconds(work, material, backbone)),
                                estimates ? ", the number of classes included" : "",
+                               tunes ? ", the trials of settings included" : "",
                                options.resume ? ", less what was done before" : ""));
 }
 
@@ -468,19 +488,16 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
                             const Context& context) {
   const std::string settings = estimate_settings(options.estimate, context.seed);
   if (options.resume && fs::exists(folder.estimate()))
-    return stored_class_number(folder.estimate(), settings);
+    return found_before<ClassNumber>(folder.estimate(), settings,
+                                     "the number of classes was estimated",
+                                     "estimate the number of classes");
   ClassNumber found;
   try {
     found = estimate_class_number(material, backbone, estimate_of(options), context);
   } catch (const InterruptedError& error) {
-    throw InterruptedError(
-        error.marked(),
-        fmt::format("begin the estimate again with: {}",
-                    context.command_line({{"out", options.out.string()}, {"resume", ""}})));
+    throw stopped(error, "the estimate", options, context);
   }
-  nlohmann::json json = found.to_json();
-  json["settings"] = settings;
-  write_file_atomically(folder.estimate(), json.dump(2) + "\n");
+  write_found(folder.estimate(), found.to_json(), settings);
   context.log.info(found.in_words(option_name));
   return found;
 }
@@ -493,6 +510,32 @@ Starts starts_of(const RunFolder& folder, TrainingMaterial& material, const Back
   Starts starts = try_starts(material, backbone, k, options, context);
   if (!starts.empty()) write_starts(folder.starts(), starts);
   return starts;
+}
+
+/// The same for settings.
+Tuning tuning_of(const RunFolder& folder, TrainingMaterial& material, const Backbone& backbone,
+                 const TrainOptions& options, std::int64_t k, const Context& context) {
+  const std::string settings = tuning_settings(material, options, k, context.seed);
+  if (options.resume && fs::exists(folder.tune()))
+    return found_before<Tuning>(folder.tune(), settings, "settings were tried", "try settings");
+  Tuning found;
+  try {
+    found = tune(material, backbone, options, k, context);
+  } catch (const InterruptedError& error) {
+    throw stopped(error, "the trials", options, context);
+  }
+  write_found(folder.tune(), found.to_json(), settings);
+  context.log.info(found.in_words(option_name));
+  return found;
+}
+
+/// Whether settings are to be tried; where they cannot be, says why.
+bool can_tune(const TrainingMaterial& material, const TrainOptions& options,
+              const Context& context) {
+  if (!options.tune) return false;
+  const std::string reason = why_not_tuned(material.set().dataset(), options);
+  if (!reason.empty()) context.log.info(fmt::format("no settings are tried: {}", reason));
+  return reason.empty();
 }
 
 }  // namespace
@@ -511,7 +554,8 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
-  needed.sees_labelled = estimates || options.method->sees_labelled() || options.look_at_data;
+  needed.sees_labelled =
+      estimates || options.tune || options.method->sees_labelled() || options.look_at_data;
   needed.use_bank = options.material.use_bank && options.method->trains();
   needed.looks_at_images = options.look_at_data;
   const std::size_t kept_out =
@@ -523,12 +567,12 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   }
   TrainingMaterial material(std::move(dataset), backbone, needed, folder.path(), policy, context);
   if (estimates) check_class_number(material.set(), estimate_of(options));
-  tell_time(material, backbone, options, estimates, context);
+  const bool tunes = can_tune(material, options, context);
+  tell_time(material, backbone, options, estimates, tunes, context);
+  const bool begins_early = estimates || tunes;  // to keep what is found before training
+  if (begins_early) begin_folder(folder, material, history, options, config, context);
   std::optional<ClassNumber> estimate;
-  if (estimates) {
-    begin_folder(folder, material, history, options, config, context);
-    estimate = class_number_of(folder, material, backbone, options, context);
-  }
+  if (estimates) estimate = class_number_of(folder, material, backbone, options, context);
   const Dataset& readable = material.set().dataset();
   const ModelInfo info = model_info(
       backbone, readable, estimate ? estimate->k : number_of_classes(options, readable), options);
@@ -536,9 +580,15 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (options.look_at_data && material.set().count(SampleSet::kLabelled) > 0)
     frozen = untrained_features(material, backbone, SampleSet::kLabelled, context);
   const double fit = fit_of(material, frozen, context);
-  if (!estimates) begin_folder(folder, material, history, options, config, context);
+  TrainOptions chosen = options;
+  std::optional<Tuning> tuning;
+  if (tunes) {
+    tuning = tuning_of(folder, material, backbone, options, info.k(), context);
+    chosen = with_setting(options, tuning->chosen);
+  }
+  if (!begins_early) begin_folder(folder, material, history, options, config, context);
   Trainer trainer(folder, material, backbone, info, fit,
-                  starts_of(folder, material, backbone, info.k(), options, context), options, start,
+                  starts_of(folder, material, backbone, info.k(), chosen, context), chosen, start,
                   context);
   std::optional<FindingCounts> findings;
   if (options.look_at_data)
@@ -547,6 +597,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   RunResult result = trainer.run();
   result.findings = std::move(findings);
   result.estimate = std::move(estimate);
+  result.tuning = std::move(tuning);
   write_result(folder.result(), result);
   return result;
 }

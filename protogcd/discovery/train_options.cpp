@@ -165,6 +165,12 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
             "4, or 1 as published")
         .at_least(1)
         .at_most(1000);
+    table
+        .add(
+            "tune", &options.tune,
+            "first try multiples of lambda_entropy and borrow on labelled classes whose labels are "
+            "hidden, and take what finds them clearly better (docs/tuning.md)")
+        .incidental();  // as above
   }
   table.add("deterministic", &options.deterministic, "on CUDA: the same bits every time")
       .incidental();

@@ -43,6 +43,9 @@ struct TrainOptions {
   OutlierScore outlier_score = OutlierScore::kVonMises;
   double outlier_keep = 0.95, calibration_share = 0;
 
+  /// Settings are first tried on classes whose labels are hidden (discovery/tune.h).
+  bool tune = false;
+
   /// Looks at the data by the backbone's own features: does it fit the labelled classes?
   bool look_at_data = false;
 

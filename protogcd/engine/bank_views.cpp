@@ -79,7 +79,8 @@ void BankViews::draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* i
     const auto [one, other] = draw_two_views(seed_, epoch_, position, bank_->layout().views);
     slots[i] = one;
     slots[batch + i] = other;
-    images[i] = images[batch + i] = static_cast<std::int64_t>(sampler_.draw(epoch_, position));
+    images[i] = images[batch + i] =
+        static_cast<std::int64_t>(sampler_.draw_image(epoch_, position));
   }
 }
 

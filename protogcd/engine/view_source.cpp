@@ -36,7 +36,7 @@ class LoadedPixels : public PixelSource {
         sources_,
         ImageList{draws,
                   [this, epoch, first](std::size_t i) {
-                    return ImageRequest{images_[sampler_.draw(epoch, first + i)],
+                    return ImageRequest{images_[sampler_.draw_image(epoch, first + i)],
                                         key_of(seed_, epoch, first + i)};
                   }},
         options_, none_);
@@ -73,7 +73,7 @@ class CutPixels : public PixelSource {
         for (std::size_t i = 0; i < batch; ++i) {
           RandomKey key = key_of(seed_, epoch, step * batch + i);
           key.view = view;
-          requests.push_back({sampler_.draw(epoch, step * batch + i), key});
+          requests.push_back({sampler_.draw_image(epoch, step * batch + i), key});
         }
       }
     }

@@ -39,6 +39,9 @@ class MethodOptions {
   /// Turns into the options of a model that is trained only to count classes: cheaper where it can
   /// be. `epochs`: to its end in so many; nothing: the beginning of the full run.
   virtual void become_candidate(std::optional<std::int64_t>) {}
+  /// Turns into the options of a whole training of `now` epochs instead of `before`: what was said
+  /// in epochs is as much of it as it was.
+  virtual void change_epochs(std::int64_t /*before*/, std::int64_t /*now*/) {}
   /// UsageError where the classes must be known before training, and their number is yet to be
   /// estimated.
   virtual void check_unknown_classes() const {}

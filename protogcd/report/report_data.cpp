@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -185,6 +186,14 @@ Json estimate_of(const RunResult& result) {
           {"curve", curve}};
 }
 
+/// The settings that were tried, and what came of it.
+Json tuning_of(const RunResult& result) {
+  if (!result.tuning) return nullptr;
+  std::string words = result.tuning->in_words();
+  words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+  return {{"words", words}, {"seconds", result.tuning->seconds}};
+}
+
 Json skipped_of(const fs::path& file) {
   Json list = Json::array();
   if (!fs::exists(file)) return list;
@@ -345,6 +354,7 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
   const RunResult result = read_result(folder / run_files::kResult);
   Json data = {{"summary", summary_of(result, folder)},
                {"estimate", estimate_of(result)},
+               {"tuning", tuning_of(result)},
                {"classes", classes_of(result, run)}};
   const Sprites sprites = thumbnails_of(run, context);
   const auto truth_names = embeddings ? embeddings->truth_names : std::vector<std::string>{};

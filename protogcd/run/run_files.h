@@ -6,11 +6,12 @@
 
 namespace protogcd::run_files {
 
-inline constexpr const char* kConfig = "config.toml";      ///< the resolved options
-inline constexpr const char* kRun = "run.json";            ///< what it ran on
-inline constexpr const char* kStarts = "starts.json";      ///< of short trainings before the run's
-inline constexpr const char* kEstimate = "estimate.json";  ///< K, where it was estimated
-inline constexpr const char* kMetrics = "metrics.jsonl";   ///< metrics_file.h
+inline constexpr const char* kConfig = "config.toml";            ///< the resolved options
+inline constexpr const char* kRun = "run.json";                  ///< what it ran on
+inline constexpr const char* kEstimate = "estimate.json";        ///< K, where it was estimated
+inline constexpr const char* kStarts = "starts.json";            ///< of short trainings before it
+inline constexpr const char* kTune = "tune.json";                ///< settings that were tried
+inline constexpr const char* kMetrics = "metrics.jsonl";         ///< metrics_file.h
 inline constexpr const char* kPredictions = "predictions.csv";   ///< predictions_table.h
 inline constexpr const char* kLabelNext = "label-next.csv";      ///< label_next.h
 inline constexpr const char* kLabels = "labels.csv";             ///< label_history.h, and

@@ -113,6 +113,7 @@ nlohmann::json to_json(const RunResult& result) {
   json["k"] = result.k;
   json["k_new"] = result.k - result.k_old;
   if (result.estimate) json["estimate"] = result.estimate->to_json();
+  if (result.tuning) json["tuning"] = result.tuning->to_json();
   json["images"] = {{"labelled", result.labelled},
                     {"unlabelled", result.unlabelled},
                     {"test", result.test},
@@ -153,6 +154,7 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   result.frozen_accuracy = json.value("frozen_accuracy", result.frozen_accuracy);
   if (json.contains("findings")) result.findings = finding_counts_from_json(json.at("findings"));
   if (json.contains("estimate")) result.estimate = ClassNumber::from_json(json.at("estimate"));
+  if (json.contains("tuning")) result.tuning = Tuning::from_json(json.at("tuning"));
   const auto on_test = json.find("test");
   if (on_test != json.end() && on_test->is_object())
     result.on_test = evaluation_from_json(*on_test);

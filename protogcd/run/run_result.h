@@ -16,12 +16,14 @@
 #include "protogcd/run/evaluation.h"
 #include "protogcd/run/findings_file.h"
 #include "protogcd/run/found_classes.h"
+#include "protogcd/run/tuning.h"
 
 namespace protogcd {
 
 struct RunResult {
   std::int64_t k = 0, k_old = 0;
   std::optional<ClassNumber> estimate = {};  ///< where K was not given
+  std::optional<Tuning> tuning = {};         ///< where settings were tried
   std::size_t labelled = 0, unlabelled = 0, test = 0, skipped = 0;
   std::int64_t epochs = 0;
   double seconds = 0;  ///< of all its processes, but for what one did after its last checkpoint

@@ -37,11 +37,11 @@ class Training {
            const Context& context)
       : options_(options),
         blocks_(fresh_blocks(material, backbone)),
-        method_(options.method->make(
-            material.method_input(options.classes, options.schedule.epochs, options.seed))),
+        method_(options.method->make(material.method_input(options.classes, options.schedule.epochs,
+                                                           options.seed, options.plan))),
         step_(*blocks_, *method_, options.sgd, alone_),
-        runner_(step_, *method_, material, options.seed, options.schedule),
-        sets_(material, *blocks_, context) {}
+        runner_(step_, *method_, material, options.seed, options.schedule, options.plan),
+        sets_(material, *blocks_, context, options.plan) {}
 
   void run(Progress& progress, const Context& context);
   Candidate result();
@@ -66,7 +66,7 @@ void Training::run(Progress& progress, const Context& context) {
     runner_.run();
     progress.add();
     if (context.interrupted())
-      throw InterruptedError("stopped while the number of classes was estimated");
+      throw InterruptedError(fmt::format("stopped while {}", options_.purpose));
   }
 }
 
@@ -75,6 +75,9 @@ Candidate Training::result() {
   const Prototypes found = method_->outcome(sets_).prototypes;
   candidate.prototypes = unit_rows(found.centres).to(at::kCPU, at::kFloat);
   candidate.temperature = found.temperature;
+  if (options_.sees_calibration)
+    candidate.calibration = unit_features(sets_, SampleSet::kCalibration);
+  if (options_.may_diverge) return candidate;
   for (const at::Tensor& values :
        {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
     if (!values.isfinite().all().item<bool>()) {

@@ -1,10 +1,11 @@
-// A model trained for a while with some number of classes, to find out what that number is worth.
+// A model trained for a while, to find out what its number of classes or its settings are worth.
 // Candidates share images, trunk and bank, and with the same seed also draws, views and the first
 // weights of everything but further prototypes: neighbours differ by their number alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
 #include <vector>
 
 #include "protogcd/core/context.h"
@@ -25,6 +26,11 @@ struct CandidateOptions {
   SgdOptions sgd = {};
   std::int64_t steps = 0;
   std::uint64_t seed = 0;
+  TrainingPlan plan = {};
+  /// What goes on, for who stops it.
+  std::string purpose = "the number of classes was estimated";
+  bool sees_calibration = false;  ///< features of the images kept out of training are wanted
+  bool may_diverge = false;       ///< features that are no numbers are an answer, not an error
 };
 
 /// What the trained model makes of the images, on the CPU in float32.
@@ -32,6 +38,7 @@ struct Candidate {
   at::Tensor labelled, unlabelled;  ///< z, unit rows, [N_l, D] and [N_u, D], of the centre views
   at::Tensor prototypes;            ///< mu, unit rows, [K, D]
   double temperature = 0.1;         ///< of predictions
+  at::Tensor calibration = {};      ///< z of the images kept out of training, where asked for
 };
 
 /// One for each of the options, in their order. Trained side by side on a CPU with a bank, where

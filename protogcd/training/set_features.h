@@ -11,19 +11,24 @@ namespace protogcd {
 class MaterialFeatures : public SetFeatures {
  public:
   /// All references must outlive it.
-  MaterialFeatures(TrainingMaterial& material, const TrainedBlocks& blocks, const Context& context)
-      : material_(material), blocks_(blocks), context_(context) {}
+  MaterialFeatures(TrainingMaterial& material, const TrainedBlocks& blocks, const Context& context,
+                   TrainingPlan plan = {})
+      : material_(material), blocks_(blocks), context_(context), plan_(std::move(plan)) {}
 
-  std::int64_t count(SampleSet set) const override {
-    return static_cast<std::int64_t>(material_.set().count(set));
-  }
+  std::int64_t count(SampleSet set) const override;
   void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override;
-  at::Tensor labels() const override { return labelled_classes(material_.set()); }
+  at::Tensor labels() const override;
 
  private:
+  void for_each_of(SampleSet set, const std::function<void(const at::Tensor&)>& use);
+  /// Those of the labelled images that stand at these places, ascending.
+  void for_each_at(const std::vector<std::uint32_t>& places,
+                   const std::function<void(const at::Tensor&)>& use);
+
   TrainingMaterial& material_;
   const TrainedBlocks& blocks_;
   const Context& context_;
+  const TrainingPlan plan_;
 };
 
 }  // namespace protogcd

@@ -20,11 +20,12 @@ std::uint64_t seed_of_stream(std::uint64_t seed, std::size_t stream) {
 }  // namespace
 
 StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& material,
-                       std::uint64_t seed, const ScheduleOptions& schedule)
+                       std::uint64_t seed, const ScheduleOptions& schedule, TrainingPlan plan)
     : step_(step),
       method_(method),
       material_(material),
       schedule_(schedule),
+      plan_(std::move(plan)),
       rate_(material.placement().trained, material.placement().device),
       captured_(material.placement().device),
       clock_(material.placement().device) {
@@ -32,8 +33,8 @@ StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& 
     const std::uint64_t stream_seed = seed_of_stream(seed, streams_.size());
     const std::size_t batches = streams_.empty() ? 0 : streams_[0]->sampler.batches_per_epoch();
     auto stream = std::make_unique<Stream>(
-        Stream{material.make_sampler(asked, stream_seed, batches), nullptr, {}});
-    stream->views = material.make_views(stream->sampler, stream_seed);
+        Stream{material.make_sampler(asked, stream_seed, batches, plan_), nullptr, {}});
+    stream->views = material.make_views(stream->sampler, stream_seed, plan_);
     streams_.push_back(std::move(stream));
   }
   const auto in_steps = std::ranges::count_if(method.reported(), [](const ReportedValue& value) {
@@ -62,7 +63,7 @@ std::vector<double> StepRunner::start_epoch(std::int64_t epoch, std::int64_t fir
   for (auto& stream : streams_) {
     stream->views->start_epoch(static_cast<std::uint32_t>(epoch),
                                static_cast<std::size_t>(first_step));
-    stream->of_epoch = material_.labels_of(stream->sampler, epoch);
+    stream->of_epoch = material_.labels_of(stream->sampler, epoch, plan_);
   }
   if (batches_.empty()) {
     for (auto& stream : streams_) {

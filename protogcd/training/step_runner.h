@@ -20,7 +20,7 @@ class StepRunner {
  public:
   /// All references must outlive it.
   StepRunner(TrainStep& step, Method& method, const TrainingMaterial& material, std::uint64_t seed,
-             const ScheduleOptions& schedule);
+             const ScheduleOptions& schedule, TrainingPlan plan = {});
 
   std::int64_t steps_per_epoch() const;
   std::int64_t images_per_step() const;
@@ -50,6 +50,7 @@ class StepRunner {
   Method& method_;
   const TrainingMaterial& material_;
   const ScheduleOptions schedule_;
+  const TrainingPlan plan_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<StepBatch> batches_;  ///< [B] each, where the step reads them
   EpochScalar rate_;

@@ -35,15 +35,15 @@ class TrainingLoop::State {
  public:
   State(const RunFolder& folder, TrainingMaterial& material, TrainedBlocks& blocks, Method& method,
         const LoopOptions& options, std::map<std::string, std::string> identity,
-        const Context& context)
+        const Context& context, const TrainingPlan& plan)
       : options_(options),
         context_(context),
         folder_(folder),
         material_(material),
         reported_(method.reported()),
         step_(blocks, method, options.sgd, alone_),
-        runner_(step_, method, material, context.seed, options.schedule),
-        sets_(material, blocks, context),
+        runner_(step_, method, material, context.seed, options.schedule, plan),
+        sets_(material, blocks, context, plan),
         kept_{step_.parameters(), step_.optimiser(), method.state()},
         checkpoints_(folder.checkpoints(), std::move(identity)) {}
 
@@ -217,9 +217,10 @@ double TrainingLoop::State::run(bool resume, Clock::time_point started, const Ev
 
 TrainingLoop::TrainingLoop(const RunFolder& folder, TrainingMaterial& material,
                            TrainedBlocks& blocks, Method& method, const LoopOptions& options,
-                           std::map<std::string, std::string> identity, const Context& context)
+                           std::map<std::string, std::string> identity, const Context& context,
+                           const TrainingPlan& plan)
     : state_(std::make_unique<State>(folder, material, blocks, method, options, std::move(identity),
-                                     context)) {}
+                                     context, plan)) {}
 
 TrainingLoop::~TrainingLoop() = default;
 

@@ -32,7 +32,8 @@ class TrainingLoop {
   /// only where it is the same.
   TrainingLoop(const RunFolder& folder, TrainingMaterial& material, TrainedBlocks& blocks,
                Method& method, const LoopOptions& options,
-               std::map<std::string, std::string> identity, const Context& context);
+               std::map<std::string, std::string> identity, const Context& context,
+               const TrainingPlan& plan = {});
   ~TrainingLoop();
 
   /// Adds to an epoch's line of metrics, and returns words for people.

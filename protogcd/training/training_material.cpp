@@ -35,6 +35,16 @@ std::uint64_t left_of(std::uint64_t free, std::uint64_t taken) {
   return free - std::min(free, taken);
 }
 
+/// Where the images of a plan's training set stand in that of the run; empty: in the same order.
+std::vector<std::uint32_t> order_of(const TrainingPlan& plan, const TrainingSet& set) {
+  if (!plan.split) return {};
+  std::vector<std::uint32_t> order = plan.split->kept;
+  order.insert(order.end(), plan.split->hidden.begin(), plan.split->hidden.end());
+  for (std::size_t i = order.size(); i < set.train().size(); ++i)
+    order.push_back(static_cast<std::uint32_t>(i));
+  return order;
+}
+
 }  // namespace
 
 TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
@@ -139,22 +149,28 @@ void TrainingMaterial::prepare_bank(std::int64_t epoch) {
 }
 
 Sampler TrainingMaterial::make_sampler(const BatchStream& stream, std::uint64_t seed,
-                                       std::size_t batches) const {
+                                       std::size_t batches, const TrainingPlan& plan) const {
   const auto batch = static_cast<std::size_t>(stream.images > 0 ? stream.images : options_.batch);
-  const std::size_t labelled = set_.count(SampleSet::kLabelled);
-  if (stream.among.empty() && batches == 0)
-    return {labelled, set_.count(SampleSet::kUnlabelled), seed, batch};
-  std::vector<std::uint32_t> among = stream.among;
-  if (among.empty()) {
-    among.resize(set_.train().size());
-    std::iota(among.begin(), among.end(), 0u);
-  }
-  if (batches == 0) batches = among.size() / std::min(batch, among.size());
-  return {labelled, std::move(among), seed, batch, batches};
+  const std::size_t labelled =
+      plan.split ? plan.split->kept.size() : set_.count(SampleSet::kLabelled);
+  const auto make = [&]() -> Sampler {
+    if (stream.among.empty() && batches == 0)
+      return {labelled, set_.train().size() - labelled, seed, batch};
+    std::vector<std::uint32_t> among = stream.among;
+    if (among.empty()) {
+      among.resize(set_.train().size());
+      std::iota(among.begin(), among.end(), 0u);
+    }
+    if (batches == 0) batches = among.size() / std::min(batch, among.size());
+    return {labelled, std::move(among), seed, batch, batches};
+  };
+  Sampler sampler = make();
+  sampler.set_images(order_of(plan, set_));
+  return sampler;
 }
 
-std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
-                                                         std::uint64_t seed) const {
+std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler, std::uint64_t seed,
+                                                         const TrainingPlan& plan) const {
   std::unique_ptr<ViewSource> views;
   if (bank_) {
     const auto prepare = [this](std::uint32_t epoch) -> const BankStore& {
@@ -170,22 +186,27 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
     views = std::make_unique<FreshViews>(std::move(pixels), sampler, *trunk_,
                                          placement_.trunk_batch(), placement_.device);
   }
-  const double borrow = options_.borrow.value_or(0);
+  const double borrow = plan.borrow.value_or(options_.borrow.value_or(0));
   if (borrow == 0) return views;
   return std::make_unique<BorrowedViews>(std::move(views), sampler, borrow,
                                          backbone_.config.epsilon, seed, placement_.device);
 }
 
-StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch) const {
+StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,
+                                      const TrainingPlan& plan) const {
   const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
              steps = static_cast<std::int64_t>(sampler.batches_per_epoch());
   at::Tensor labels = at::empty({steps, batch}, at::kLong),
              labelled = at::empty({steps, batch}, at::kFloat),
              places = at::empty({steps, batch}, at::kLong);
+  const auto label = [&](std::size_t drawn) {
+    if (!plan.split) return std::max(set_.train()[drawn].label, 0);
+    return drawn < plan.split->labels.size() ? plan.split->labels[drawn] : 0;
+  };
   for (std::int64_t i = 0; i < steps * batch; ++i) {
     const std::size_t drawn =
         sampler.draw(static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(i));
-    labels.data_ptr<std::int64_t>()[i] = std::max(set_.train()[drawn].label, 0);
+    labels.data_ptr<std::int64_t>()[i] = label(drawn);
     labelled.data_ptr<float>()[i] = sampler.is_labelled(drawn) ? 1 : 0;
     places.data_ptr<std::int64_t>()[i] = static_cast<std::int64_t>(drawn);
   }
@@ -194,18 +215,37 @@ StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch
           .places = places.to(placement_.device)};
 }
 
-MethodInput TrainingMaterial::method_input(std::int64_t k, std::int64_t epochs,
-                                           std::uint64_t seed) const {
-  return {.width = backbone_.config.width,
-          .classes = class_names(set_.dataset().old_names(), k),
-          .old_classes = static_cast<std::int64_t>(set_.dataset().old_classes),
-          .labelled = static_cast<std::int64_t>(set_.count(SampleSet::kLabelled)),
-          .unlabelled = static_cast<std::int64_t>(set_.count(SampleSet::kUnlabelled)),
-          .labelled_of_class = labelled_of_class(set_),
-          .epochs = epochs,
-          .seed = seed,
-          .type = placement_.trained,
-          .device = placement_.device};
+MethodInput TrainingMaterial::method_input(std::int64_t k, std::int64_t epochs, std::uint64_t seed,
+                                           const TrainingPlan& plan) const {
+  MethodInput input{.width = backbone_.config.width,
+                    .classes = class_names(set_.dataset().old_names(), k),
+                    .old_classes = static_cast<std::int64_t>(set_.dataset().old_classes),
+                    .labelled = static_cast<std::int64_t>(set_.count(SampleSet::kLabelled)),
+                    .unlabelled = static_cast<std::int64_t>(set_.count(SampleSet::kUnlabelled)),
+                    .labelled_of_class = labelled_of_class(set_),
+                    .epochs = epochs,
+                    .seed = seed,
+                    .type = placement_.trained,
+                    .device = placement_.device};
+  if (!plan.split) return input;
+  const HiddenSplit& split = *plan.split;
+  const std::vector<std::string> names = set_.dataset().old_names();
+  for (std::size_t c = 0; c < names.size(); ++c)
+    input.classes[static_cast<std::size_t>(split.numbers[c])] = names[c];
+  input.old_classes = static_cast<std::int64_t>(split.old_classes);
+  input.labelled = static_cast<std::int64_t>(split.kept.size());
+  input.unlabelled += static_cast<std::int64_t>(split.hidden.size());
+  input.labelled_of_class.assign(split.old_classes, 0);
+  for (const std::int32_t label : split.labels)
+    ++input.labelled_of_class[static_cast<std::size_t>(label)];
+  return input;
+}
+
+void TrainingMaterial::for_each_tokens(
+    SampleSet set, const Context& context,
+    const std::function<void(const TrunkTokens&, std::size_t first)>& use) {
+  const std::lock_guard lock(tokens_mutex_);
+  tokens(set).for_each(context, use);
 }
 
 EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {

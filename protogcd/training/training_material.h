@@ -3,6 +3,8 @@
 // search for the number of classes trains many models on it.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +18,7 @@
 #include "protogcd/engine/view_source.h"
 #include "protogcd/methods/method.h"
 #include "protogcd/nn/backbone.h"
+#include "protogcd/training/training_plan.h"
 #include "protogcd/training/training_set.h"
 
 namespace protogcd {
@@ -52,18 +55,30 @@ class TrainingMaterial {
   /// Computes what the bank misses as this epoch begins.
   void prepare_bank(std::int64_t epoch);
   /// Of one of a method's streams; `batches` an epoch, or 0: as many as there are images for.
-  Sampler make_sampler(const BatchStream& stream, std::uint64_t seed,
-                       std::size_t batches = 0) const;
+  Sampler make_sampler(const BatchStream& stream, std::uint64_t seed, std::size_t batches = 0,
+                       const TrainingPlan& plan = {}) const;
+  /// Steps of an epoch of the run's batches, at least one.
+  std::int64_t steps_per_epoch() const {
+    return std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(make_sampler({}, 0).batches_per_epoch()));
+  }
   /// Views of what the sampler draws: they depend on seed, epoch and step alone. This object and
   /// the sampler must outlive them.
-  std::unique_ptr<ViewSource> make_views(const Sampler& sampler, std::uint64_t seed) const;
+  std::unique_ptr<ViewSource> make_views(const Sampler& sampler, std::uint64_t seed,
+                                         const TrainingPlan& plan = {}) const;
   /// Labels and places of the images that an epoch's steps draw: [steps, B] each, on the device.
-  StepBatch labels_of(const Sampler& sampler, std::int64_t epoch) const;
+  StepBatch labels_of(const Sampler& sampler, std::int64_t epoch,
+                      const TrainingPlan& plan = {}) const;
 
-  /// What a method of K classes is made for on these images: the old classes, then new-01, ...
-  MethodInput method_input(std::int64_t k, std::int64_t epochs, std::uint64_t seed) const;
+  /// What a method of K classes is made for on these images: the old classes, those that a plan
+  /// hides, then new-01, ...
+  MethodInput method_input(std::int64_t k, std::int64_t epochs, std::uint64_t seed,
+                           const TrainingPlan& plan = {}) const;
 
   EvaluationTokens& tokens(SampleSet set);
+  /// The same for trainings side by side: one pass at a time.
+  void for_each_tokens(SampleSet set, const Context& context,
+                       const std::function<void(const TrunkTokens&, std::size_t first)>& use);
   /// How pixels become numbers, in words: results depend on it.
   std::string preprocessing() const;
 
@@ -87,7 +102,8 @@ class TrainingMaterial {
   std::unique_ptr<ImageWindows>
       windows_;  ///< of the training images, where a GPU cuts views itself
   std::unique_ptr<TokenBank> bank_;
-  mutable std::mutex bank_mutex_;  ///< trainings side by side prepare their epochs
+  mutable std::mutex bank_mutex_;  ///< trainings side by side prepare their epochs, and
+  std::mutex tokens_mutex_;        ///< look at whole sets, whose tokens are stored as they do
 };
 
 }  // namespace protogcd

@@ -34,6 +34,18 @@ TEST(Sampler, IsUniformWithinEachSet) {
   EXPECT_GT(chi_square, 39 - 4 * std::sqrt(2 * 39.0));
 }
 
+TEST(Sampler, ImagesInAnotherOrderAreDrawnByTheSameDraws) {
+  Sampler sampler(2, 2, 5);
+  const Sampler plain(2, 2, 5);
+  sampler.set_images({3, 0, 2, 1});
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(sampler.draw(1, i), plain.draw(1, i));
+    EXPECT_EQ(plain.draw_image(1, i), plain.draw(1, i));
+    const std::size_t expected[] = {3, 0, 2, 1};
+    EXPECT_EQ(sampler.draw_image(1, i), expected[sampler.draw(1, i)]);
+  }
+}
+
 TEST(Sampler, DrawsWithReplacement) {
   const Sampler sampler(5000, 5000, 1);
   std::vector<bool> seen(10000);

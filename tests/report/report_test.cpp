@@ -147,6 +147,20 @@ void write_run(const std::filesystem::path& run, bool older = false) {
                         {"is_largest", false},
                         {"seconds", 9},
                         {"curve", curve}};
+  const nlohmann::json usual = {{"lambda_entropy", 1}, {"borrow", 1}},
+                       doubled = {{"lambda_entropy", 2}, {"borrow", 1}};
+  nlohmann::json trials = nlohmann::json::array();
+  for (const auto& [times, score] : {std::pair(usual, 0.5), {doubled, 0.6}})
+    trials.push_back({{"times", times},
+                      {"draw", 0},
+                      {"epochs", 6},
+                      {"last", true},
+                      {"old", score},
+                      {"new", score},
+                      {"score", score}});
+  result["tuning"] = {{"times", doubled}, {"lambda_entropy", 3}, {"borrow", 1}, {"classes", 4},
+                      {"hidden", 1},      {"rival", doubled},    {"gain", 0.1}, {"error", 0.02},
+                      {"margin", 0.01},   {"trials", trials},    {"seconds", 5}};
   for (std::size_t k = 0; k < 4; ++k)
     result["classes"].push_back(
         {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});
@@ -225,6 +239,9 @@ TEST(ReportData, HoldsWhatTheRunFound) {
   EXPECT_EQ(data.at("attention").at("after").get<std::string>().size(), 3 * 2 * 4 * 4 / 3 * 4u);
   EXPECT_EQ(data.at("estimate").at("curve")[1], (nlohmann::json{{"k", 4}, {"score", 0.5}}));
   EXPECT_EQ(data.at("estimate").at("high"), 5);
+  EXPECT_THAT(data.at("tuning").at("words").get<std::string>(),
+              ::testing::AllOf(::testing::StartsWith("Settings were tried"),
+                               ::testing::HasSubstr("it is taken: lambda_entropy 3")));
   EXPECT_EQ(data.at("epochs").size(), 3u);
   EXPECT_EQ(data.at("skipped")[0].at("reason"), "not a JPEG");
   // All prototypes are equally far from each other.
@@ -438,7 +455,10 @@ TEST(ReportData, DamagedJsonIsNamed) {
                                                            {"/estimate", 4},
                                                            {"/estimate/k", "four"},
                                                            {"/estimate/interval", {"low", "high"}},
-                                                           {"/estimate/curve/0/k", nullptr}}) {
+                                                           {"/estimate/curve/0/k", nullptr},
+                                                           {"/tuning", "none"},
+                                                           {"/tuning/times", 2},
+                                                           {"/tuning/trials/0/score", "high"}}) {
     Json damaged = result;
     damaged[Json::json_pointer(pointer)] = value;
     refused("result.json", damaged.dump());

@@ -127,6 +127,7 @@ export interface Report {
     device: string;
   };
   estimate: Estimate | null;
+  tuning: { words: string; seconds: number } | null; // settings that were tried before training
   classes: ClassInfo[];
   truths: string[];
   images: Images;

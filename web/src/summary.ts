@@ -17,11 +17,13 @@ export function summary(report: Report): HTMLElement {
     cards.append(card(percent(s.all), 'right', `known ${percent(s.old)}, new ${percent(s.new)}`));
   }
   const counting = report.estimate?.seconds ? `, ${duration(report.estimate.seconds)} of it to count classes` : '';
-  cards.append(card(duration(s.seconds), s.epochs ? `${s.epochs} epochs` : 'without training', `${s.device}${counting}`));
+  const trying = report.tuning?.seconds ? `, ${duration(report.tuning.seconds)} of it to try settings` : '';
+  cards.append(card(duration(s.seconds), s.epochs ? `${s.epochs} epochs` : 'without training', `${s.device}${counting}${trying}`));
   const children: Node[] = [cards];
   if (s.suspect) children.push(h('p', { class: 'problem', role: 'note' }, `${s.suspect[0]!.toUpperCase()}${s.suspect.slice(1)}.`));
   if (s.next) children.push(h('p', { class: 'lead', role: 'note' }, 'This was a first look, without training. Now train: ', h('code', {}, s.next)));
   if (report.estimate) children.push(estimate(report));
+  if (report.tuning) children.push(h('p', { class: 'tuning' }, report.tuning.words));
   return section('summary', 'Summary', '', ...children);
 }
 

@@ -343,6 +343,11 @@ void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
   if (epochs) shorten(*epochs);
 }
 
+void ProtoGcdOptions::change_epochs(std::int64_t before, std::int64_t now) {
+  if (ramp_epochs && *ramp_epochs > 0)
+    ramp_epochs = std::max<std::int64_t>(*ramp_epochs * now / before, 1);
+}
+
 void ProtoGcdOptions::check_unknown_classes() const {
   if (!prior.empty())
     throw UsageError(fmt::format("{} names new classes: say with {} how many there are",

@@ -54,6 +54,7 @@ struct ProtoGcdOptions : MethodOptions {
   void shorten(std::int64_t epochs) override;
   bool begins_with_classes() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   void become_candidate(std::optional<std::int64_t> epochs) override;
+  void change_epochs(std::int64_t before, std::int64_t now) override;
   void check_unknown_classes() const override;
   bool sees_labelled() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   std::map<std::string, std::string> identity() const override;

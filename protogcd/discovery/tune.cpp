@@ -1,0 +1,356 @@
+#include "protogcd/discovery/tune.h"
+
+#include <ATen/ATen.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "protogcd/analysis/accuracy.h"
+#include "protogcd/core/error.h"
+#include "protogcd/core/progress.h"
+#include "protogcd/core/text.h"
+#include "protogcd/data/hidden_split.h"
+#include "protogcd/training/candidate.h"
+
+namespace protogcd {
+namespace {
+
+constexpr const char* kLambda = "lambda_entropy";
+constexpr double kLambdaTimes[] = {0.5, 2}, kBorrowTimes[] = {0, 2};  // beside 1
+constexpr std::int64_t kDraws = 2;
+
+// How long a trial of the first stage is trained: this part of the run, but within limits, as a
+// tenth of few steps is no training and of very many more than is needed. The last stage takes
+// twice as long.
+constexpr std::int64_t kPartOfRun = 10, kLeastSteps = 100, kMostSteps = 1000, kLastStage = 2;
+
+/// A method's own option; nothing where it has none or none is set.
+std::optional<double> method_number(const MethodChoice& method, const char* key) {
+  MethodChoice copy = method;
+  OptionTable table;
+  copy->declare(table);
+  const Option* option = table.find(key);
+  return option == nullptr ? std::nullopt : parse_real(option->to_toml());
+}
+
+void set_method_number(MethodChoice& method, const char* key, double value) {
+  OptionTable table;
+  method->declare(table);
+  const std::vector<std::string> text = {fmt::format("{}", value)};
+  if (const auto problem = table.find(key)->assign(text, OptionSource::kFlag))
+    throw InternalError(fmt::format("{}: {}", key, *problem));
+}
+
+double lambda_of(const TrainOptions& options) {
+  return method_number(options.method, kLambda).value_or(0);
+}
+
+/// Differences are borrowed to make up for a bank's few views; where there is none, nobody asked
+/// for them.
+double borrow_of(const TrainOptions& options) {
+  return options.material.use_bank ? options.material.borrow.value_or(0) : 0;
+}
+
+struct Stages {
+  std::int64_t first = 0, last = 0;  ///< epochs of a trial
+};
+
+Stages stages_of(const TrainingMaterial& material, const TrainOptions& options) {
+  const std::int64_t epochs = options.loop.schedule.epochs, steps = material.steps_per_epoch();
+  const std::int64_t least = (kLeastSteps + steps - 1) / steps,
+                     most = std::max<std::int64_t>(kMostSteps / steps, 1);
+  const std::int64_t first =
+      std::min(epochs, std::clamp(epochs / kPartOfRun, std::min(least, most), most));
+  return {.first = first, .last = std::min(epochs, kLastStage * first)};
+}
+
+struct Score {
+  double old_classes = 0, new_classes = 0, together = 0;
+  std::vector<double> worth = {};  ///< of each image: what it adds to `together` where it is right
+  std::vector<bool> right = {};
+};
+
+/// Standard error of the difference of two scores by the same images: how much it would vary with
+/// other images of the same kinds.
+double error_of_difference(const Score& one, const Score& other) {
+  // Images of old and of new classes are worth different amounts: each kind varies by itself.
+  std::map<double, std::vector<double>> kinds;
+  for (std::size_t i = 0; i < std::min(one.right.size(), other.right.size()); ++i)
+    kinds[one.worth[i]].push_back(static_cast<double>(one.right[i]) -
+                                  static_cast<double>(other.right[i]));
+  double squared = 0;
+  for (const auto& [worth, differences] : kinds) {
+    const auto count = static_cast<double>(differences.size());
+    const double mean = std::accumulate(differences.begin(), differences.end(), 0.0) / count;
+    for (const double difference : differences)
+      squared += worth * worth * (difference - mean) * (difference - mean);
+  }
+  return std::sqrt(squared);
+}
+
+/// Labels of the images by the nearest prototype.
+void add_labels(std::vector<std::int32_t>& labels, const at::Tensor& features,
+                const at::Tensor& prototypes) {
+  if (features.size(0) == 0) return;
+  const at::Tensor nearest = features.matmul(prototypes.t()).argmax(1).to(at::kInt);
+  const auto* first = nearest.const_data_ptr<std::int32_t>();
+  labels.insert(labels.end(), first, first + nearest.numel());
+}
+
+/// By the images whose labels the trial did not see: the hidden ones, which are the first of its
+/// unlabelled images, and those kept out for calibration.
+Score score_of(const Candidate& model, const TrainingSet& set, const HiddenSplit& split,
+               double old_share) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const at::Tensor& values : {model.unlabelled, model.calibration, model.prototypes})
+    if (!values.isfinite().all().item<bool>()) return {.old_classes = kNone, .new_classes = kNone};
+  std::vector<std::int32_t> found, wanted;
+  add_labels(found, model.unlabelled.narrow(0, 0, static_cast<std::int64_t>(split.hidden.size())),
+             model.prototypes);
+  add_labels(found, model.calibration, model.prototypes);
+  const auto number = [&](std::int32_t label) {
+    return split.numbers[static_cast<std::size_t>(label)];
+  };
+  const std::span<const Sample> labelled = set.of(SampleSet::kLabelled);
+  for (const std::uint32_t place : split.hidden) wanted.push_back(number(labelled[place].label));
+  // The truth of an image kept out is the label that it was given.
+  for (const Sample& sample : set.of(SampleSet::kCalibration))
+    wanted.push_back(number(sample.truth));
+  const auto old_classes = static_cast<std::int32_t>(split.old_classes);
+  const Confusion confusion(found, wanted);
+  const ClusterMapping mapping = match_clusters(confusion);
+  const Accuracy accuracy = clustering_accuracy(confusion, mapping, old_classes);
+  const auto of_old =
+      std::ranges::count_if(wanted, [&](auto label) { return label < old_classes; });
+  if (of_old == 0) old_share = 0;
+  const double worth_of_old = of_old == 0 ? 0 : old_share / static_cast<double>(of_old),
+               worth_of_new = (1 - old_share) / static_cast<double>(std::ssize(wanted) - of_old);
+  Score score{.old_classes = accuracy.old_classes, .new_classes = accuracy.new_classes};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    score.worth.push_back(wanted[i] < old_classes ? worth_of_old : worth_of_new);
+    score.right.push_back(mapping.class_of_cluster[static_cast<std::size_t>(found[i])] ==
+                          wanted[i]);
+  }
+  score.together = (1 - old_share) * accuracy.new_classes;
+  if (of_old > 0) score.together += old_share * accuracy.old_classes;
+  return score;
+}
+
+/// Trains models of several settings and remembers what they scored.
+class Tuner {
+ public:
+  Tuner(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
+        std::int64_t k, const Context& context)
+      : material_(material),
+        backbone_(backbone),
+        options_(options),
+        k_(k),
+        context_(context),
+        stages_(stages_of(material, options)),
+        old_share_(expected_old_share(material.set().dataset(), k)) {
+    for (std::int64_t draw = 0; draw < kDraws; ++draw) {
+      splits_.push_back(std::make_shared<const HiddenSplit>(
+          hide_classes(material.set().dataset(), context.seed, static_cast<std::size_t>(draw))));
+    }
+  }
+
+  Tuning run();
+
+ private:
+  CandidateOptions candidate(const TunedSetting& setting, std::int64_t draw,
+                             std::int64_t epochs) const;
+  /// Each on the first `draws` splits; the scores draw by draw.
+  std::vector<Score> try_settings(const std::vector<TunedSetting>& settings, std::int64_t draws,
+                                  bool is_last, Progress& progress);
+  /// Of the first stage; of equal ones that which was tried first.
+  TunedSetting best(bool with_default) const;
+
+  TrainingMaterial& material_;
+  const Backbone& backbone_;
+  const TrainOptions& options_;
+  const std::int64_t k_;
+  const Context& context_;
+  const Stages stages_;
+  const double old_share_;
+  std::vector<std::shared_ptr<const HiddenSplit>> splits_;
+  Tuning found_;
+};
+
+CandidateOptions Tuner::candidate(const TunedSetting& setting, std::int64_t draw,
+                                  std::int64_t epochs) const {
+  const TrainOptions chosen = with_setting(options_, setting);
+  CandidateOptions model{
+      .classes = k_,
+      .method = chosen.method,
+      .schedule = options_.loop.schedule,
+      .sgd = options_.loop.sgd,
+      .steps = epochs * material_.steps_per_epoch(),
+      .seed = context_.seed + static_cast<std::uint64_t>(draw),
+      .plan = {.split = splits_[static_cast<std::size_t>(draw)], .borrow = chosen.material.borrow},
+      .purpose = "settings were tried",
+      .sees_calibration = true,
+      .may_diverge = !setting.is_default()};
+  model.schedule.epochs = epochs;
+  model.method->change_epochs(options_.loop.schedule.epochs, epochs);
+  return model;
+}
+
+std::vector<Score> Tuner::try_settings(const std::vector<TunedSetting>& settings,
+                                       std::int64_t draws, bool is_last, Progress& progress) {
+  const std::int64_t epochs = is_last ? stages_.last : stages_.first;
+  std::vector<CandidateOptions> models;
+  std::vector<TuningTrial> trials;
+  for (std::int64_t draw = 0; draw < draws; ++draw) {
+    for (const TunedSetting& setting : settings) {
+      models.push_back(candidate(setting, draw, epochs));
+      trials.push_back({.setting = setting, .draw = draw, .epochs = epochs, .is_last = is_last});
+    }
+  }
+  const std::vector<Candidate> trained =
+      train_candidates(material_, backbone_, models, progress, context_);
+  std::vector<Score> scores;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    scores.push_back(score_of(trained[i], material_.set(), *models[i].plan.split, old_share_));
+    trials[i].old_classes = scores[i].old_classes;
+    trials[i].new_classes = scores[i].new_classes;
+    trials[i].score = scores[i].together;
+    found_.trials.push_back(trials[i]);
+  }
+  return scores;
+}
+
+TunedSetting Tuner::best(bool with_default) const {
+  const TuningTrial* best = nullptr;
+  for (const TuningTrial& trial : found_.trials) {
+    if (trial.setting.is_default() && !with_default) continue;
+    if (best == nullptr || trial.score > best->score) best = &trial;
+  }
+  return best->setting;
+}
+
+Tuning Tuner::run() {
+  const auto start = std::chrono::steady_clock::now();
+  const HiddenSplit& split = *splits_.front();
+  found_.classes = static_cast<std::int64_t>(labelled_class_count(material_.set().dataset()));
+  found_.hidden = static_cast<std::int64_t>(split.hidden_classes());
+  material_.prepare_bank(0);  // its time is not that of the steps
+  Progress progress("try settings", static_cast<std::uint64_t>(tuning_steps(material_, options_)),
+                    "steps", context_.progress());
+  std::vector<TunedSetting> settings = {TunedSetting()};
+  if (lambda_of(options_) > 0)
+    for (const double times : kLambdaTimes) settings.push_back({.lambda_entropy = times});
+  try_settings(settings, 1, false, progress);
+  if (borrow_of(options_) > 0) {
+    settings.assign(std::size(kBorrowTimes), best(true));
+    for (std::size_t i = 0; i < settings.size(); ++i) settings[i].borrow = kBorrowTimes[i];
+    try_settings(settings, 1, false, progress);
+  }
+  const std::vector<Score> last =
+      try_settings({TunedSetting(), best(false)}, kDraws, true, progress);
+  double squared = 0;
+  for (std::size_t i = 0; i < last.size(); i += 2) {
+    const double error = error_of_difference(last[i], last[i + 1]);
+    squared += error * error;
+  }
+  decide(found_, std::sqrt(squared) / static_cast<double>(kDraws));
+  const TrainOptions chosen = with_setting(options_, found_.chosen);
+  found_.lambda_entropy = lambda_of(chosen);
+  found_.borrow = chosen.material.borrow.value_or(0);
+  found_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return found_;
+}
+
+}  // namespace
+
+std::string why_not_tuned(const Dataset& dataset, const TrainOptions& options) {
+  if (!options.method->trains()) return fmt::format("{} does not train", options.method->name());
+  if (!method_number(options.method, kLambda)) {
+    return fmt::format("{} has no {}, the setting that is tried", options.method->name(),
+                       option_name(kLambda));
+  }
+  if (lambda_of(options) == 0 && borrow_of(options) == 0) {
+    return fmt::format("{} and {} are 0, and only multiples of them are tried",
+                       option_name(kLambda), option_name("borrow"));
+  }
+  if (const std::size_t classes = labelled_class_count(dataset); classes < kLeastClassesToHide) {
+    return fmt::format("it takes {} labelled classes to hide some of them, and there are {}",
+                       kLeastClassesToHide, classes);
+  }
+  return "";
+}
+
+std::int64_t tuning_steps(const TrainingMaterial& material, const TrainOptions& options) {
+  const Stages stages = stages_of(material, options);
+  std::size_t first = 1;
+  if (lambda_of(options) > 0) first += std::size(kLambdaTimes);
+  if (borrow_of(options) > 0) first += std::size(kBorrowTimes);
+  return material.steps_per_epoch() *
+         (static_cast<std::int64_t>(first) * stages.first + 2 * kDraws * stages.last);
+}
+
+std::string tuning_settings(const TrainingMaterial& material, const TrainOptions& options,
+                            std::int64_t k, std::uint64_t seed) {
+  const Stages stages = stages_of(material, options);
+  return fmt::format("K {}, lambda_entropy {}, borrow {}, {} and {} epochs of {}, seed {}", k,
+                     lambda_of(options), borrow_of(options), stages.first, stages.last,
+                     options.loop.schedule.epochs, seed);
+}
+
+Tuning tune(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
+            std::int64_t k, const Context& context) {
+  return Tuner(material, backbone, options, k, context).run();
+}
+
+TrainOptions with_setting(const TrainOptions& options, const TunedSetting& setting) {
+  TrainOptions result = options;
+  if (setting.lambda_entropy != 1)
+    set_method_number(result.method, kLambda, setting.lambda_entropy * lambda_of(options));
+  if (setting.borrow != 1) result.material.borrow = setting.borrow * borrow_of(options);
+  return result;
+}
+
+void decide(Tuning& tuning, double of_images) {
+  tuning.chosen = tuning.rival = {};
+  std::vector<double> gains;
+  for (const TuningTrial& trial : tuning.trials) {
+    if (!trial.is_last || trial.setting.is_default()) continue;
+    tuning.rival = trial.setting;
+    for (const TuningTrial& other : tuning.trials)
+      if (other.is_last && other.setting.is_default() && other.draw == trial.draw)
+        gains.push_back(trial.score - other.score);
+  }
+  const auto count = static_cast<double>(gains.size());
+  tuning.gain = tuning.error = 0;
+  tuning.margin = kTuningMargin;
+  if (gains.empty()) return;
+  for (const double gain : gains) tuning.gain += gain / count;
+  double squares = 0;
+  for (const double gain : gains) squares += (gain - tuning.gain) * (gain - tuning.gain);
+  if (gains.size() > 1) tuning.error = std::sqrt(squares / (count - 1) / count);
+  tuning.error = std::max(tuning.error, of_images);
+  if (tuning.gain > tuning.margin + tuning.error) tuning.chosen = tuning.rival;
+}
+
+double expected_old_share(const Dataset& dataset, std::int64_t k) {
+  std::vector<double> labelled(dataset.old_classes, 0);
+  double images = 0;
+  for (const Sample& sample : dataset.samples) {
+    if (sample.set == SampleSet::kTest) continue;
+    ++images;
+    if (sample.set == SampleSet::kLabelled) ++labelled[static_cast<std::size_t>(sample.label)];
+    if (sample.set == SampleSet::kCalibration) ++labelled[static_cast<std::size_t>(sample.truth)];
+  }
+  const double size = images / static_cast<double>(k);
+  double old = 0;
+  for (const double count : labelled) old += std::max(size - count, 0.0);
+  const double of_new = size * (static_cast<double>(k) - static_cast<double>(labelled.size()));
+  return old + of_new > 0 ? old / (old + of_new) : 1;
+}
+
+}  // namespace protogcd

@@ -1,0 +1,19 @@
+// How one training uses the images of a run, where that is not as the run itself does.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "protogcd/data/hidden_split.h"
+
+namespace protogcd {
+
+struct TrainingPlan {
+  /// Nothing: labels as they are. Else the training set is, in this order: labelled images that
+  /// keep their labels, those whose labels are hidden, unlabelled images.
+  std::shared_ptr<const HiddenSplit> split = {};
+  /// Strength of borrowed differences; nothing: as the material's options say.
+  std::optional<double> borrow = {};
+};
+
+}  // namespace protogcd
