@@ -16,20 +16,24 @@
 namespace protogcd {
 namespace {
 
+/// With four, a poor beginning is left behind nearly always; docs/defaults.md has the figures.
+constexpr std::int64_t kUsualStarts = 4;
 /// A short training's part of the run's epochs, and the steps below which predictions are not yet
-/// sure of anything (docs/defaults.md has what others gave).
+/// sure of anything.
 constexpr std::int64_t kPart = 5, kLeastStartSteps = 450;
 
 std::int64_t epochs_of_start(const TrainingMaterial& material, const TrainOptions& options) {
   const std::int64_t all = options.loop.schedule.epochs;
-  const std::int64_t least =
-      kLeastStartSteps / std::max<std::int64_t>(material.steps_per_epoch(), 1);
+  const std::int64_t least = kLeastStartSteps / material.steps_per_epoch();
   return std::clamp<std::int64_t>(std::max(all / kPart, least), 1, all);
 }
 
-bool has_starts(const TrainingMaterial& material, const TrainOptions& options) {
-  return options.starts.value_or(1) > 1 && options.method->begins_with_classes() &&
-         material.set().count(SampleSet::kUnlabelled) > 0;
+std::int64_t number_of_starts(const TrainingMaterial& material, const TrainOptions& options) {
+  if (!options.method->begins_with_classes() || material.set().count(SampleSet::kUnlabelled) == 0)
+    return 1;
+  const std::int64_t steps = options.epochs() * material.steps_per_epoch();
+  const bool is_usual = !options.as_published && steps > kLeastStartSteps;
+  return options.starts.value_or(is_usual ? kUsualStarts : 1);
 }
 
 std::int64_t steps_of_start(const TrainingMaterial& material, const TrainOptions& options) {
@@ -43,12 +47,14 @@ std::size_t Starts::surest() const {
 }
 
 std::int64_t steps_of_starts(const TrainingMaterial& material, const TrainOptions& options) {
-  return has_starts(material, options) ? *options.starts * steps_of_start(material, options) : 0;
+  const std::int64_t starts = number_of_starts(material, options);
+  return starts > 1 ? starts * steps_of_start(material, options) : 0;
 }
 
 Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int64_t k,
                   const TrainOptions& options, const Context& context) {
-  if (!has_starts(material, options)) return {};
+  const std::int64_t count = number_of_starts(material, options);
+  if (count == 1) return {};
   CandidateOptions model{.classes = k,
                          .method = options.method,
                          .schedule = options.loop.schedule,
@@ -57,7 +63,7 @@ Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int
   model.schedule.epochs = epochs_of_start(material, options);
   model.method->shorten(model.schedule.epochs);
   std::vector<CandidateOptions> models;
-  for (std::int64_t start = 0; start < *options.starts; ++start) {
+  for (std::int64_t start = 0; start < count; ++start) {
     models.push_back(model);
     models.back().seed = context.seed + static_cast<std::uint64_t>(start);
   }

@@ -10,9 +10,6 @@ namespace {
 /// What a bank of few views lacks in variety; docs/token-bank.md has the figures.
 constexpr double kBankBorrow = 1;
 
-/// With four, a poor beginning is left behind nearly always; docs/defaults.md has the figures.
-constexpr std::int64_t kStarts = 4;
-
 void declare_views(OptionTable& table, MaterialOptions& material) {
   table.begin_group("Views");
   BankOptions& bank = material.bank;
@@ -162,7 +159,7 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
         .add(
             "starts", &options.starts,
             "short trainings from different beginnings, of which the surest goes on; if not given, "
-            "4, or 1 as published")
+            "4, or 1 as published and in runs of up to 450 steps")
         .at_least(1)
         .at_most(1000);
     table
@@ -213,8 +210,6 @@ std::vector<std::string> resolve(TrainOptions& options, const TrainFacts& facts)
       options.method->resolve({.epochs = options.loop.schedule.epochs,
                                .has_builtin_backbone = facts.has_builtin_backbone,
                                .as_published = options.as_published});
-  if (options.method->trains() && !options.starts)
-    options.starts = options.as_published ? 1 : kStarts;
   MaterialOptions& material = options.material;
   if (options.method->trains() && !material.borrow) {
     material.borrow = material.use_bank ? kBankBorrow : 0;

@@ -31,7 +31,8 @@ struct TrainOptions {
   /// (docs/defaults.md).
   bool as_published = true;
   /// Short trainings from different first prototypes, of which the surest is where the run begins
-  /// (discovery/starts.h). Nothing: 1 as published, else 4.
+  /// (discovery/starts.h). Nothing: 1 as published and in a very
+  /// short run, else 4.
   std::optional<std::int64_t> starts;
   MethodChoice method;
   MaterialOptions material;

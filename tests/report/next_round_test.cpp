@@ -59,9 +59,26 @@ TEST(NextRound, CorrectionsOnThePageRaiseTheAccuracyOfTheOtherImages) {
     ASSERT_EQ(result.exit_code, 0) << result.errors;
   };
   call({"datasets", "make-demo", "--out", folder / "demo", "--per-class", "40", "--seed", "3"});
-  call({"discover", "--labelled", folder / "demo/labelled", "--unlabelled",
-        folder / "demo/unlabelled", "--truth", folder / "demo/truth.csv", "--k", "16", "--epochs",
-        "4", "--bank-views", "4", "--seed", "1", "--device", "cpu", "--out", folder / "first"});
+  call({"discover",
+        "--labelled",
+        folder / "demo/labelled",
+        "--unlabelled",
+        folder / "demo/unlabelled",
+        "--truth",
+        folder / "demo/truth.csv",
+        "--k",
+        "16",
+        "--epochs",
+        "4",
+        "--bank-views",
+        "4",
+        "--seed",
+        "1",
+        "--device",
+        "cpu",
+        "--as-published",
+        "--out",
+        folder / "first"});  // settings with enough mistakes to correct
 
   const auto corrected = run_command({"node", testing::source_folder() + "/web/tests/correct.mjs",
                                       folder / "first/report.html", chromium, PROTOGCD_PLAYWRIGHT,
