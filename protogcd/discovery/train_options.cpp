@@ -163,10 +163,9 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
         .at_least(1)
         .at_most(1000);
     table
-        .add(
-            "tune", &options.tune,
-            "first try multiples of lambda_entropy and borrow on labelled classes whose labels are "
-            "hidden, and take what finds them clearly better (docs/tuning.md)")
+        .add("tune", &options.tune,
+             "first try multiples of the method's weight and of borrow on labelled classes whose "
+             "labels are hidden, and take what finds them clearly better (docs/tuning.md)")
         .incidental();  // as above
   }
   table.add("deterministic", &options.deterministic, "on CUDA: the same bits every time")

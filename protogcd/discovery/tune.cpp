@@ -21,8 +21,7 @@
 namespace protogcd {
 namespace {
 
-constexpr const char* kLambda = "lambda_entropy";
-constexpr double kLambdaTimes[] = {0.5, 2}, kBorrowTimes[] = {0, 2};  // beside 1
+constexpr double kWeightTimes[] = {0.5, 2}, kBorrowTimes[] = {0, 2};  // beside 1
 constexpr std::int64_t kDraws = 2;
 
 // How long a trial of the first stage is trained: this part of the run, but within limits, as a
@@ -31,7 +30,7 @@ constexpr std::int64_t kDraws = 2;
 constexpr std::int64_t kPartOfRun = 10, kLeastSteps = 100, kMostSteps = 1000, kLastStage = 2;
 
 /// A method's own option; nothing where it has none or none is set.
-std::optional<double> method_number(const MethodChoice& method, const char* key) {
+std::optional<double> method_number(const MethodChoice& method, const std::string& key) {
   MethodChoice copy = method;
   OptionTable table;
   copy->declare(table);
@@ -39,7 +38,7 @@ std::optional<double> method_number(const MethodChoice& method, const char* key)
   return option == nullptr ? std::nullopt : parse_real(option->to_toml());
 }
 
-void set_method_number(MethodChoice& method, const char* key, double value) {
+void set_method_number(MethodChoice& method, const std::string& key, double value) {
   OptionTable table;
   method->declare(table);
   const std::vector<std::string> text = {fmt::format("{}", value)};
@@ -47,8 +46,8 @@ void set_method_number(MethodChoice& method, const char* key, double value) {
     throw InternalError(fmt::format("{}: {}", key, *problem));
 }
 
-double lambda_of(const TrainOptions& options) {
-  return method_number(options.method, kLambda).value_or(0);
+double weight_of(const TrainOptions& options) {
+  return method_number(options.method, options.method->tuned_option()).value_or(0);
 }
 
 /// Differences are borrowed to make up for a bank's few views; where there is none, nobody asked
@@ -243,8 +242,8 @@ Tuning Tuner::run() {
   Progress progress("try settings", static_cast<std::uint64_t>(tuning_steps(material_, options_)),
                     "steps", context_.progress());
   std::vector<TunedSetting> settings = {TunedSetting()};
-  if (lambda_of(options_) > 0)
-    for (const double times : kLambdaTimes) settings.push_back({.lambda_entropy = times});
+  if (weight_of(options_) > 0)
+    for (const double times : kWeightTimes) settings.push_back({.weight = times});
   try_settings(settings, 1, false, progress);
   if (borrow_of(options_) > 0) {
     settings.assign(std::size(kBorrowTimes), best(true));
@@ -260,7 +259,8 @@ Tuning Tuner::run() {
   }
   decide(found_, std::sqrt(squared) / static_cast<double>(kDraws));
   const TrainOptions chosen = with_setting(options_, found_.chosen);
-  found_.lambda_entropy = lambda_of(chosen);
+  found_.option = options_.method->tuned_option();
+  found_.weight = weight_of(chosen);
   found_.borrow = chosen.material.borrow.value_or(0);
   found_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return found_;
@@ -270,13 +270,12 @@ Tuning Tuner::run() {
 
 std::string why_not_tuned(const Dataset& dataset, const TrainOptions& options) {
   if (!options.method->trains()) return fmt::format("{} does not train", options.method->name());
-  if (!method_number(options.method, kLambda)) {
-    return fmt::format("{} has no {}, the setting that is tried", options.method->name(),
-                       option_name(kLambda));
-  }
-  if (lambda_of(options) == 0 && borrow_of(options) == 0) {
-    return fmt::format("{} and {} are 0, and only multiples of them are tried",
-                       option_name(kLambda), option_name("borrow"));
+  const std::string weight = options.method->tuned_option();
+  if (weight.empty())
+    return fmt::format("{} names no weight that is worth trying", options.method->name());
+  if (weight_of(options) == 0 && borrow_of(options) == 0) {
+    return fmt::format("{} and {} are 0, and only multiples of them are tried", option_name(weight),
+                       option_name("borrow"));
   }
   if (const std::size_t classes = labelled_class_count(dataset); classes < kLeastClassesToHide) {
     return fmt::format("it takes {} labelled classes to hide some of them, and there are {}",
@@ -288,7 +287,7 @@ std::string why_not_tuned(const Dataset& dataset, const TrainOptions& options) {
 std::int64_t tuning_steps(const TrainingMaterial& material, const TrainOptions& options) {
   const Stages stages = stages_of(material, options);
   std::size_t first = 1;
-  if (lambda_of(options) > 0) first += std::size(kLambdaTimes);
+  if (weight_of(options) > 0) first += std::size(kWeightTimes);
   if (borrow_of(options) > 0) first += std::size(kBorrowTimes);
   return material.steps_per_epoch() *
          (static_cast<std::int64_t>(first) * stages.first + 2 * kDraws * stages.last);
@@ -297,9 +296,9 @@ std::int64_t tuning_steps(const TrainingMaterial& material, const TrainOptions& 
 std::string tuning_settings(const TrainingMaterial& material, const TrainOptions& options,
                             std::int64_t k, std::uint64_t seed) {
   const Stages stages = stages_of(material, options);
-  return fmt::format("K {}, lambda_entropy {}, borrow {}, {} and {} epochs of {}, seed {}", k,
-                     lambda_of(options), borrow_of(options), stages.first, stages.last,
-                     options.loop.schedule.epochs, seed);
+  return fmt::format("K {}, {} {}, borrow {}, {} and {} epochs of {}, seed {}", k,
+                     options.method->tuned_option(), weight_of(options), borrow_of(options),
+                     stages.first, stages.last, options.loop.schedule.epochs, seed);
 }
 
 Tuning tune(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
@@ -309,8 +308,9 @@ Tuning tune(TrainingMaterial& material, const Backbone& backbone, const TrainOpt
 
 TrainOptions with_setting(const TrainOptions& options, const TunedSetting& setting) {
   TrainOptions result = options;
-  if (setting.lambda_entropy != 1)
-    set_method_number(result.method, kLambda, setting.lambda_entropy * lambda_of(options));
+  if (setting.weight != 1)
+    set_method_number(result.method, result.method->tuned_option(),
+                      setting.weight * weight_of(options));
   if (setting.borrow != 1) result.material.borrow = setting.borrow * borrow_of(options);
   return result;
 }

@@ -42,6 +42,8 @@ class MethodOptions {
   /// Turns into the options of a whole training of `now` epochs instead of `before`: what was said
   /// in epochs is as much of it as it was.
   virtual void change_epochs(std::int64_t /*before*/, std::int64_t /*now*/) {}
+  /// The key of the weight that is worth trying on a collection (discovery/tune.h); empty: none.
+  virtual std::string tuned_option() const { return {}; }
   /// UsageError where the classes must be known before training, and their number is yet to be
   /// estimated.
   virtual void check_unknown_classes() const {}

@@ -21,22 +21,22 @@ double accuracy_of(const nlohmann::json& json) {
 }
 
 nlohmann::json setting_to_json(const TunedSetting& setting) {
-  return {{"lambda_entropy", setting.lambda_entropy}, {"borrow", setting.borrow}};
+  return {{"weight", setting.weight}, {"borrow", setting.borrow}};
 }
 
 TunedSetting setting_from_json(const nlohmann::json& json) {
-  return {.lambda_entropy = json.at("lambda_entropy"), .borrow = json.at("borrow")};
+  return {.weight = json.at("weight"), .borrow = json.at("borrow")};
 }
 
-/// "lambda_entropy x 2", "lambda_entropy x 0.5 and borrow x 0".
-std::string setting_in_words(const TunedSetting& setting, const OptionSpelling& spelling) {
+/// "weight x 2", "weight x 0.5 and borrow x 0", by the name of the weight.
+std::string setting_in_words(const TunedSetting& setting, const std::string& option,
+                             const OptionSpelling& spelling) {
   if (setting.is_default()) return "the default";
-  const auto times = [&](const char* key, double factor) {
-    return fmt::format("{} x {}", spelling ? spelling(key) : key, factor);
+  const auto times = [&](std::string_view key, double factor) {
+    return fmt::format("{} x {}", spelling ? spelling(key) : std::string(key), factor);
   };
   std::vector<std::string> changed;
-  if (setting.lambda_entropy != 1)
-    changed.push_back(times("lambda_entropy", setting.lambda_entropy));
+  if (setting.weight != 1) changed.push_back(times(option, setting.weight));
   if (setting.borrow != 1) changed.push_back(times("borrow", setting.borrow));
   return join(changed, " and ");
 }
@@ -65,7 +65,8 @@ nlohmann::json Tuning::to_json() const {
                     {"score", trial.score}});
   }
   return {{"times", setting_to_json(chosen)},
-          {"lambda_entropy", lambda_entropy},
+          {"option", option},
+          {"weight", weight},
           {"borrow", borrow},
           {"classes", classes},
           {"hidden", hidden},
@@ -79,7 +80,8 @@ nlohmann::json Tuning::to_json() const {
 
 Tuning Tuning::from_json(const nlohmann::json& json) {
   Tuning result{.chosen = setting_from_json(json.at("times")),
-                .lambda_entropy = json.at("lambda_entropy"),
+                .option = json.at("option"),
+                .weight = json.at("weight"),
                 .borrow = json.at("borrow"),
                 .classes = json.at("classes"),
                 .hidden = json.at("hidden"),
@@ -110,21 +112,23 @@ std::string Tuning::in_words(const OptionSpelling& spelling) const {
   for (const TuningTrial& trial : trials) {
     if (trial.is_last || trial.setting == rival || trial.setting.is_default()) continue;
     others.push_back(fmt::format(
-        "{} {}", setting_in_words(trial.setting, spelling),
+        "{} {}", setting_in_words(trial.setting, option, spelling),
         std::isnan(trial.new_classes) ? "diverged" : fmt::format("{:.1f}%", 100 * trial.score)));
   }
-  const auto name = [&](const char* key) { return spelling ? spelling(key) : std::string(key); };
+  const auto name = [&](std::string_view key) {
+    return spelling ? spelling(key) : std::string(key);
+  };
   return fmt::format(
       "settings were tried with {} of {} labelled classes hidden, {} times: {} gets {} of their "
       "images right, the default {} ({:+.1f} +- {:.1f} points). {}: {} {}, {} {}.{} Tried in {}.",
-      hidden, classes, draws, setting_in_words(rival, spelling), score(rival, true),
+      hidden, classes, draws, setting_in_words(rival, option, spelling), score(rival, true),
       score({}, true), 100 * gain, 100 * error,
       chosen.is_default()
           ? fmt::format("That is not {:.0f} point and the error better, and the default stays",
                         100 * margin)
           : fmt::format("That is more than {:.0f} point and the error, and it is taken",
                         100 * margin),
-      name("lambda_entropy"), lambda_entropy, name("borrow"), borrow,
+      name(option), weight, name("borrow"), borrow,
       others.empty() ? ""
                      : fmt::format(" In a shorter training before: the default {}, {}.",
                                    score({}, false), join(others, ", ")),

@@ -13,7 +13,7 @@ namespace protogcd {
 
 /// As multiples of what the run would have taken.
 struct TunedSetting {
-  double lambda_entropy = 1, borrow = 1;
+  double weight = 1, borrow = 1;
 
   bool operator==(const TunedSetting&) const = default;
   bool is_default() const { return *this == TunedSetting(); }
@@ -30,8 +30,9 @@ struct TuningTrial {
 
 struct Tuning {
   TunedSetting chosen = {};
-  double lambda_entropy = 0, borrow = 0;  ///< what that comes to
-  std::int64_t classes = 0, hidden = 0;   ///< old ones, and how many of them a trial did not know
+  std::string option = {};               ///< the key of the method's weight
+  double weight = 0, borrow = 0;         ///< what the choice comes to
+  std::int64_t classes = 0, hidden = 0;  ///< old ones, and how many of them a trial did not know
   /// The best other setting of the last stage, how much higher it scored than the default, the mean
   /// over draws, and its standard error: over draws or over images, whichever is larger.
   TunedSetting rival = {};

@@ -40,10 +40,10 @@ TEST(Tune, IsTheSameAsIfItsChoiceHadBeenGiven) {
   EXPECT_EQ(tuning.at("trials").size(), 9U) << "five settings, then two on two draws";
   EXPECT_EQ(tuning.at("classes"), 10);
   EXPECT_EQ(tuning.at("hidden"), 3);
-  json_of(run_protogcd(work.command(
-      "discover", "given",
-      {"--lambda-entropy", fmt::format("{}", tuning.at("lambda_entropy").get<double>()), "--borrow",
-       fmt::format("{}", tuning.at("borrow").get<double>())})));
+  json_of(run_protogcd(
+      work.command("discover", "given",
+                   {"--lambda-entropy", fmt::format("{}", tuning.at("weight").get<double>()),
+                    "--borrow", fmt::format("{}", tuning.at("borrow").get<double>())})));
   work.expect_same("tuned", "given");
 }
 
@@ -55,8 +55,8 @@ TEST(Tune, AResumedRunTakesTheChoiceThatWasStored) {
       work.command("discover", "run", {"--tune", "--epochs", "30"}), SIGKILL, stored);
   EXPECT_EQ(killed.exit_code, -SIGKILL);
   auto json = nlohmann::json::parse(work.read("run/tune.json"));
-  json["times"] = {{"lambda_entropy", 2}, {"borrow", 0}};
-  json["lambda_entropy"] = 3;
+  json["times"] = {{"weight", 2}, {"borrow", 0}};
+  json["weight"] = 3;
   json["borrow"] = 0;
   write_file_atomically(work.folder / "run/tune.json", json.dump());
   remove_folder(work.folder / "run/checkpoints");  // of the choice before
@@ -69,7 +69,7 @@ TEST(Tune, AResumedRunTakesTheChoiceThatWasStored) {
 
   const auto result =
       json_of(run_protogcd({"discover", "--out", work.folder / "run", "--resume", "--json"}));
-  EXPECT_EQ(result.at("tuning").at("lambda_entropy"), 3);
+  EXPECT_EQ(result.at("tuning").at("weight"), 3);
   json_of(run_protogcd(work.command("discover", "given",
                                     {"--lambda-entropy", "3", "--borrow", "0", "--epochs", "30"})));
   work.expect_same("run", "given");
@@ -128,7 +128,7 @@ TEST(Tune, AMethodWithoutTheSettingIsSaidAndNotTuned) {
   const auto result =
       run_protogcd(work.command("discover", "run", {"--tune", "--method", "simgcd"}));
   EXPECT_FALSE(json_of(result).contains("tuning"));
-  EXPECT_THAT(result.errors, HasSubstr("no settings are tried: simgcd has no --lambda-entropy"));
+  EXPECT_THAT(result.errors, HasSubstr("no settings are tried: simgcd names no weight"));
 }
 
 TEST(Tune, WithoutABankOnlyLambdaIsTried) {

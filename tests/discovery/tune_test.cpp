@@ -12,11 +12,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr TunedSetting kDouble{.lambda_entropy = 2};
+constexpr TunedSetting kDouble{.weight = 2};
 
 /// A last stage in which the default and another setting score like this, draw by draw.
 Tuning last_stage(const std::vector<double>& usual, const std::vector<double>& other) {
-  Tuning tuning{.classes = 10, .hidden = 3};
+  Tuning tuning{.option = "lambda_entropy", .classes = 10, .hidden = 3};
   for (std::size_t draw = 0; draw < usual.size(); ++draw) {
     const auto number = static_cast<std::int64_t>(draw);
     tuning.trials.push_back({.draw = number, .is_last = true, .score = usual[draw]});
@@ -66,9 +66,9 @@ TEST(TuningChoice, TrialsOfTheFirstStageDoNotCount) {
 TEST(TuningChoice, IsToldInWords) {
   Tuning tuning = last_stage({0.5, 0.5}, {0.56, 0.54});
   tuning.trials.push_back({.score = 0.3});
-  tuning.trials.push_back({.setting = {.lambda_entropy = 0.5}, .score = 0.25});
+  tuning.trials.push_back({.setting = {.weight = 0.5}, .score = 0.25});
   decide(tuning, 0);
-  tuning.lambda_entropy = 3;
+  tuning.weight = 3;
   tuning.borrow = 1;
   EXPECT_THAT(
       tuning.in_words(),
@@ -113,7 +113,7 @@ TEST(WithSetting, MultipliesWhatTheRunWouldHaveTaken) {
   resolve(options, {});
   const std::string before = identity_of(options).at("lambda_entropy");
   EXPECT_EQ(identity_of(with_setting(options, {})), identity_of(options));
-  const TrainOptions doubled = with_setting(options, {.lambda_entropy = 2, .borrow = 0});
+  const TrainOptions doubled = with_setting(options, {.weight = 2, .borrow = 0});
   EXPECT_DOUBLE_EQ(std::stod(identity_of(doubled).at("lambda_entropy")), 2 * std::stod(before));
   EXPECT_EQ(doubled.material.borrow, 0);
 }

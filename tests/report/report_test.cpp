@@ -147,8 +147,8 @@ void write_run(const std::filesystem::path& run, bool older = false) {
                         {"is_largest", false},
                         {"seconds", 9},
                         {"curve", curve}};
-  const nlohmann::json usual = {{"lambda_entropy", 1}, {"borrow", 1}},
-                       doubled = {{"lambda_entropy", 2}, {"borrow", 1}};
+  const nlohmann::json usual = {{"weight", 1}, {"borrow", 1}},
+                       doubled = {{"weight", 2}, {"borrow", 1}};
   nlohmann::json trials = nlohmann::json::array();
   for (const auto& [times, score] : {std::pair(usual, 0.5), {doubled, 0.6}})
     trials.push_back({{"times", times},
@@ -158,9 +158,12 @@ void write_run(const std::filesystem::path& run, bool older = false) {
                       {"old", score},
                       {"new", score},
                       {"score", score}});
-  result["tuning"] = {{"times", doubled}, {"lambda_entropy", 3}, {"borrow", 1}, {"classes", 4},
-                      {"hidden", 1},      {"rival", doubled},    {"gain", 0.1}, {"error", 0.02},
-                      {"margin", 0.01},   {"trials", trials},    {"seconds", 5}};
+  result["tuning"] = {{"times", doubled}, {"option", "lambda_entropy"},
+                      {"weight", 3},      {"borrow", 1},
+                      {"classes", 4},     {"hidden", 1},
+                      {"rival", doubled}, {"gain", 0.1},
+                      {"error", 0.02},    {"margin", 0.01},
+                      {"trials", trials}, {"seconds", 5}};
   for (std::size_t k = 0; k < 4; ++k)
     result["classes"].push_back(
         {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});

@@ -55,6 +55,7 @@ struct ProtoGcdOptions : MethodOptions {
   bool begins_with_classes() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   void become_candidate(std::optional<std::int64_t> epochs) override;
   void change_epochs(std::int64_t before, std::int64_t now) override;
+  std::string tuned_option() const override { return "lambda_entropy"; }
   void check_unknown_classes() const override;
   bool sees_labelled() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   std::map<std::string, std::string> identity() const override;
