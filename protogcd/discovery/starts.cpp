@@ -33,7 +33,7 @@ std::int64_t number_of_starts(const TrainingMaterial& material, const TrainOptio
     return 1;
   const std::int64_t steps = options.epochs() * material.steps_per_epoch();
   const bool is_usual = !options.as_published && steps > kLeastStartSteps;
-  return options.starts.value_or(is_usual ? kUsualStarts : 1);
+  return options.beginnings.value_or(is_usual ? kUsualStarts : 1);
 }
 
 std::int64_t steps_of_start(const TrainingMaterial& material, const TrainOptions& options) {

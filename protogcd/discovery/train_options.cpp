@@ -157,7 +157,7 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
         .incidental();  // what it decides is what counts
     table
         .add(
-            "starts", &options.starts,
+            "beginnings", &options.beginnings,
             "short trainings from different beginnings, of which the surest goes on; if not given, "
             "4, or 1 as published and in runs of up to 450 steps")
         .at_least(1)

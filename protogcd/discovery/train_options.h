@@ -33,7 +33,7 @@ struct TrainOptions {
   /// Short trainings from different first prototypes, of which the surest is where the run begins
   /// (discovery/starts.h). Nothing: 1 as published and in a very
   /// short run, else 4.
-  std::optional<std::int64_t> starts;
+  std::optional<std::int64_t> beginnings;
   MethodChoice method;
   MaterialOptions material;
   LoopOptions loop;

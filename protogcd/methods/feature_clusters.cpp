@@ -37,11 +37,13 @@ at::Tensor class_centres(SetFeatures& sets, const std::vector<std::int32_t>& cla
   return sums / at::bincount(own, {}, k).clamp_min(1).unsqueeze(1);
 }
 
-OwnClusters clusters_from(SetFeatures& sets, const at::Tensor& centres) {
+std::optional<OwnClusters> clusters_from(SetFeatures& sets, const at::Tensor& centres) {
+  const at::Tensor rows = trained_on(sets);
+  if (!rows.isfinite().all().item<bool>() || !centres.isfinite().all().item<bool>()) return {};
   constexpr std::int64_t kRounds = 30;
   constexpr double kUnseen = 0.5;  // images that an empty cluster counts for
   const Clustering found =
-      semi_supervised_lloyd(Points(trained_on(sets), "features"), known_labels(sets),
+      semi_supervised_lloyd(Points(rows, "features"), known_labels(sets),
                             centres.to(at::kCPU, at::kFloat), {.max_iterations = kRounds});
   const std::int64_t unlabelled = sets.count(SampleSet::kUnlabelled);
   const at::Tensor own = found.labels.narrow(0, found.labels.size(0) - unlabelled, unlabelled);
@@ -49,7 +51,7 @@ OwnClusters clusters_from(SetFeatures& sets, const at::Tensor& centres) {
       at::bincount(own.to(at::kCPU), {}, centres.size(0)).to(at::kDouble) + kUnseen;
   const at::Tensor shares = counts / counts.sum();
   const auto* first = shares.const_data_ptr<double>();
-  return {.centres = found.centroids, .shares = {first, first + shares.numel()}};
+  return OwnClusters{.centres = found.centroids, .shares = {first, first + shares.numel()}};
 }
 
 }  // namespace protogcd

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "protogcd/methods/method.h"
@@ -21,7 +22,8 @@ struct OwnClusters {
   at::Tensor centres;          ///< [K, D] on the CPU
   std::vector<double> shares;  ///< [K] of the unlabelled images, none of them 0
 };
-OwnClusters clusters_from(SetFeatures& sets, const at::Tensor& centres);
+/// Nothing where a training that diverged has made features no numbers.
+std::optional<OwnClusters> clusters_from(SetFeatures& sets, const at::Tensor& centres);
 
 /// Means [K, D] on the CPU of the classes' unit features, labelled images in their own: 0 for a
 /// class without any. `classes`: of the unlabelled images.

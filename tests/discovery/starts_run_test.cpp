@@ -16,8 +16,8 @@ using testing::signal_protogcd;
 using ::testing::SizeIs;
 using testing::TinyRun;
 
-const std::vector<std::string> kGeneral = {"--as-published=false", "--views", "bank", "--starts",
-                                           "4"};
+const std::vector<std::string> kGeneral = {"--as-published=false", "--views", "bank",
+                                           "--beginnings", "4"};
 
 TEST(StartsRun, SeveralAreTriedAndItIsSaid) {
   const TinyRun tiny;
@@ -29,7 +29,7 @@ TEST(StartsRun, SeveralAreTriedAndItIsSaid) {
   EXPECT_THAT(starts.at("classes"), SizeIs(4));
 
   std::vector<std::string> again = kGeneral;
-  again.insert(again.end(), {"--overwrite", "--starts", "1"});
+  again.insert(again.end(), {"--overwrite", "--beginnings", "1"});
   json_of(run_protogcd(tiny.train("run", again)));
   EXPECT_FALSE(std::filesystem::exists(tiny.folder / "run/starts.json"));
 }
@@ -38,7 +38,7 @@ TEST(StartsRun, PublishedSettingsAndVeryShortRunsTryNone) {
   const TinyRun tiny;
   using Flags = std::vector<std::string>;
   for (const auto& flags : {Flags{"--views", "bank"}, Flags{"--as-published=false"},
-                            Flags{"--starts", "4"}}) {  // which the published method cannot use
+                            Flags{"--beginnings", "4"}}) {  // which the published method cannot use
     const auto result = run_protogcd(tiny.train("run", flags));
     json_of(result);
     EXPECT_THAT(result.errors, Not(HasSubstr("short trainings")));

@@ -253,7 +253,7 @@ struct LibraryRun {
     run.backbone.image_size = 32;
     run.train.k = 16;
     run.train.method = choice;
-    run.train.starts = 1;  // starts have tests of their own
+    run.train.beginnings = 1;  // starts have tests of their own
     run.train.material.batch = 16;
     run.train.loop.schedule.epochs = 4;
     run.train.loop.eval_every = 2;

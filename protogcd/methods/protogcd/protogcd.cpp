@@ -130,7 +130,9 @@ class ProtoGcd : public Method {
   /// for old and new classes together where it is far from what was expected.
   void recount(SetFeatures& sets) {
     if (unlabelled_ < prototypes().size(0)) return;
-    const OwnClusters found = clusters_from(sets, unit_rows(prototypes().detach()));
+    const auto clusters = clusters_from(sets, unit_rows(prototypes().detach()));
+    if (!clusters) return;  // the loop says that it diverged
+    const OwnClusters& found = *clusters;
     const double trust = expected_.unevenness / (expected_.unevenness + kHalfTrusted);
     const double expected_old = sum_of_first(expected_.shares, old_classes_),
                  found_old = sum_of_first(found.shares, old_classes_);
