@@ -26,7 +26,7 @@ protogcd's demo: from here to a page of results. On two cores of 2024 its parts 
   compile    3 min the program, the first time$([ $fresh = yes ] || echo "; later none")
   draw       5 s   a half-labelled collection of small images
   count     60 s   how many kinds are there?
-  discover  30 s   learn to tell them apart
+  discover  60 s   learn to tell them apart
   page       1 s   the report
 TEXT
 
