@@ -4,11 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
-#include "protogcd/core/error.h"
-#include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/progress.h"
 #include "protogcd/training/candidate.h"
@@ -51,6 +48,14 @@ std::int64_t steps_of_starts(const TrainingMaterial& material, const TrainOption
   return starts > 1 ? starts * steps_of_start(material, options) : 0;
 }
 
+std::string start_settings(const TrainingMaterial& material, const TrainOptions& options,
+                           std::int64_t k, std::uint64_t seed) {
+  return fmt::format("K {}, {} times {} epochs of {}, {} unlabelled images, seed {}", k,
+                     number_of_starts(material, options), epochs_of_start(material, options),
+                     options.loop.schedule.epochs, material.set().count(SampleSet::kUnlabelled),
+                     seed);
+}
+
 Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int64_t k,
                   const TrainOptions& options, const Context& context) {
   const std::int64_t count = number_of_starts(material, options);
@@ -59,9 +64,10 @@ Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int
                          .method = options.method,
                          .schedule = options.loop.schedule,
                          .sgd = options.loop.sgd,
-                         .steps = steps_of_start(material, options)};
+                         .steps = steps_of_start(material, options),
+                         .purpose = "beginnings were tried"};
   model.schedule.epochs = epochs_of_start(material, options);
-  model.method->shorten(model.schedule.epochs);
+  model.method->change_epochs(options.loop.schedule.epochs, model.schedule.epochs);
   std::vector<CandidateOptions> models;
   for (std::int64_t start = 0; start < count; ++start) {
     models.push_back(model);
@@ -71,22 +77,14 @@ Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int
   Progress progress("starts", models.size() * static_cast<std::uint64_t>(model.steps), "steps",
                     context.progress());
   Starts starts;
-  try {
-    for (const Candidate& trained :
-         train_candidates(material, backbone, models, progress, context)) {
-      const at::Tensor logits =
-          at::matmul(trained.unlabelled, trained.prototypes.t()) / trained.temperature;  // [N_u, K]
-      const at::Tensor log_p = at::log_softmax(logits, 1);
-      starts.doubt.push_back(-(log_p.exp() * log_p).sum(1).mean().item<double>());
-      const at::Tensor classes = logits.argmax(1).to(at::kInt);
-      const auto* first = classes.const_data_ptr<std::int32_t>();
-      starts.classes.emplace_back(first, first + classes.numel());
-    }
-  } catch (const InterruptedError&) {
-    throw InterruptedError(
-        "stopped while starts were tried",
-        fmt::format("begin again with: {}",
-                    context.command_line({{"out", options.out.string()}, {"resume", ""}})));
+  for (const Candidate& trained : train_candidates(material, backbone, models, progress, context)) {
+    const at::Tensor logits =
+        at::matmul(trained.unlabelled, trained.prototypes.t()) / trained.temperature;  // [N_u, K]
+    const at::Tensor log_p = at::log_softmax(logits, 1);
+    starts.doubt.push_back(-(log_p.exp() * log_p).sum(1).mean().item<double>());
+    const at::Tensor classes = logits.argmax(1).to(at::kInt);
+    const auto* first = classes.const_data_ptr<std::int32_t>();
+    starts.classes.emplace_back(first, first + classes.numel());
   }
   const auto [least, most] = std::ranges::minmax(starts.doubt);
   context.log.info(fmt::format(
@@ -96,31 +94,18 @@ Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int
   return starts;
 }
 
-void write_starts(const std::filesystem::path& file, const Starts& starts) {
-  write_file_atomically(
-      file, nlohmann::json{{"doubt", starts.doubt}, {"classes", starts.classes}}.dump() + "\n");
+nlohmann::json Starts::to_json() const {
+  return {{"doubt", doubt}, {"classes", classes}};
 }
 
-Starts read_starts(const std::filesystem::path& file, std::size_t images) {
-  Starts starts;
-  try {
-    const nlohmann::json json = parse_json(read_text_file(file));
-    json.at("doubt").get_to(starts.doubt);
-    json.at("classes").get_to(starts.classes);
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()),
-                    "remove it to try starts again");
-  }
-  const bool fits = std::ranges::all_of(
-      starts.classes, [&](const auto& classes) { return classes.size() == images; });
-  if (!fits || starts.doubt.size() != starts.classes.size())
-    throw DataError(fmt::format("{}: it is of other images", file.string()),
-                    "remove it to try starts again");
-  return starts;
+Starts Starts::from_json(const nlohmann::json& json) {
+  return {.classes = json.at("classes").get<std::vector<std::vector<std::int32_t>>>(),
+          .doubt = json.at("doubt").get<std::vector<double>>()};
 }
 
-std::vector<double> class_stability(const Starts& starts, const std::vector<std::int32_t>& classes,
-                                    std::int64_t k) {
+std::vector<std::optional<double>> class_stability(const Starts& starts,
+                                                   const std::vector<std::int32_t>& classes,
+                                                   std::int64_t k) {
   if (starts.empty()) return {};
   std::vector<double> sizes(static_cast<std::size_t>(k), 0), sums(sizes.size(), 0);
   for (const std::int32_t c : classes) ++sizes[static_cast<std::size_t>(c)];
@@ -138,10 +123,10 @@ std::vector<double> class_stability(const Starts& starts, const std::vector<std:
     }
     for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += best[c];
   }
+  std::vector<std::optional<double>> stability(sums.size());
   for (std::size_t c = 0; c < sums.size(); ++c)
-    sums[c] = sizes[c] > 0 ? sums[c] / static_cast<double>(starts.classes.size())
-                           : std::numeric_limits<double>::quiet_NaN();
-  return sums;
+    if (sizes[c] > 0) stability[c] = sums[c] / static_cast<double>(starts.classes.size());
+  return stability;
 }
 
 }  // namespace protogcd

@@ -14,6 +14,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/core/version.h"
 #include "protogcd/data/calibration_set.h"
+#include "protogcd/discovery/before_training.h"
 #include "protogcd/discovery/findings.h"
 #include "protogcd/discovery/frozen_fit.h"
 #include "protogcd/discovery/label_queue.h"
@@ -381,6 +382,8 @@ RunResult Trainer::run() {
                    .outlier_keep = options_.outlier_keep,
                    .frozen_accuracy = frozen_accuracy_,
                    .out = options_.out};
+  const auto stability = class_stability(starts_, predictions_.labels, info_.k());
+  for (std::size_t c = 0; c < stability.size(); ++c) result.classes[c].stability = stability[c];
   if (model_.info().outliers && model_.info().outliers->held_out)
     result.calibrated_on = static_cast<std::size_t>(model_.info().outliers->images);
   warn_of_empty_classes(result);
@@ -402,48 +405,6 @@ ClassNumberOptions estimate_of(const TrainOptions& options) {
 }
 
 namespace {
-
-/// What an estimate depends on beside images and model.
-std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t seed) {
-  const auto or_usual = [](const std::optional<std::int64_t>& number) {
-    return number ? std::to_string(*number) : "as usual";
-  };
-  return fmt::format("rule {}, k_max {}, {} epochs, {} steps, cluster steps {}, {} seeds from {}",
-                     options.rule == ClassNumberRule::kPaper ? "paper" : "clusters",
-                     or_usual(options.k_max), options.epochs, options.min_steps,
-                     or_usual(options.cluster_steps), options.seeds, seed);
-}
-
-/// What a run that is resumed found before. `what` was done, and can be done `again`.
-template <class Found>
-Found found_before(const fs::path& file, const std::string& settings, const char* what,
-                   const char* again) {
-  try {
-    const auto json = parse_json(read_text_file(file));
-    if (const std::string before = json.at("settings"); before != settings) {
-      throw UsageError(fmt::format("{}: {} with {}; now it would be with {}", option_name("resume"),
-                                   what, before, settings));
-    }
-    return Found::from_json(json);
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: {}", file.string(), error.what()),
-                    fmt::format("remove it to {} again", again));
-  }
-}
-
-void write_found(const fs::path& file, nlohmann::json json, const std::string& settings) {
-  json["settings"] = settings;
-  write_file_atomically(file, json.dump(2) + "\n");
-}
-
-/// How to go on after what leaves nothing behind when it is stopped.
-InterruptedError stopped(const InterruptedError& error, const char* what,
-                         const TrainOptions& options, const Context& context) {
-  return InterruptedError(
-      error.marked(),
-      fmt::format("begin {} again with: {}", what,
-                  context.command_line({{"out", options.out.string()}, {"resume", ""}})));
-}
 
 /// Does the backbone fit the labelled classes? Said before training, as another one would help more
 /// than any training with this one.
@@ -480,53 +441,6 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
                                estimates ? ", the number of classes included" : "",
                                tunes ? ", the trials of settings included" : "",
                                options.resume ? ", less what was done before" : ""));
-}
-
-/// From the run's folder, if it was estimated before.
-ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
-                            const Backbone& backbone, const TrainOptions& options,
-                            const Context& context) {
-  const std::string settings = estimate_settings(options.estimate, context.seed);
-  if (options.resume && fs::exists(folder.estimate()))
-    return found_before<ClassNumber>(folder.estimate(), settings,
-                                     "the number of classes was estimated",
-                                     "estimate the number of classes");
-  ClassNumber found;
-  try {
-    found = estimate_class_number(material, backbone, estimate_of(options), context);
-  } catch (const InterruptedError& error) {
-    throw stopped(error, "the estimate", options, context);
-  }
-  write_found(folder.estimate(), found.to_json(), settings);
-  context.log.info(found.in_words(option_name));
-  return found;
-}
-
-/// From the run's folder, if they were tried before.
-Starts starts_of(const RunFolder& folder, TrainingMaterial& material, const Backbone& backbone,
-                 std::int64_t k, const TrainOptions& options, const Context& context) {
-  if (options.resume && fs::exists(folder.starts()))
-    return read_starts(folder.starts(), material.set().count(SampleSet::kUnlabelled));
-  Starts starts = try_starts(material, backbone, k, options, context);
-  if (!starts.empty()) write_starts(folder.starts(), starts);
-  return starts;
-}
-
-/// The same for settings.
-Tuning tuning_of(const RunFolder& folder, TrainingMaterial& material, const Backbone& backbone,
-                 const TrainOptions& options, std::int64_t k, const Context& context) {
-  const std::string settings = tuning_settings(material, options, k, context.seed);
-  if (options.resume && fs::exists(folder.tune()))
-    return found_before<Tuning>(folder.tune(), settings, "settings were tried", "try settings");
-  Tuning found;
-  try {
-    found = tune(material, backbone, options, k, context);
-  } catch (const InterruptedError& error) {
-    throw stopped(error, "the trials", options, context);
-  }
-  write_found(folder.tune(), found.to_json(), settings);
-  context.log.info(found.in_words(option_name));
-  return found;
 }
 
 /// Whether settings are to be tried; where they cannot be, says why.
@@ -588,7 +502,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   }
   if (!begins_early) begin_folder(folder, material, history, options, config, context);
   Trainer trainer(folder, material, backbone, info, fit,
-                  starts_of(folder, material, backbone, info.k(), chosen, context), chosen, start,
+                  starts_of(folder, material, backbone, chosen, info.k(), context), chosen, start,
                   context);
   std::optional<FindingCounts> findings;
   if (options.look_at_data)

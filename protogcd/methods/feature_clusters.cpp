@@ -22,9 +22,7 @@ at::Tensor known_labels(const SetFeatures& sets) {
 
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,
                            std::uint64_t seed) {
-  const at::Tensor unlabelled = at::full({sets.count(SampleSet::kUnlabelled)}, -1, at::kLong);
-  return semi_supervised_kmeans(Points(trained_on(sets), "features"),
-                                at::cat({sets.labels(), unlabelled}),
+  return semi_supervised_kmeans(Points(trained_on(sets), "features"), known_labels(sets),
                                 {.k = k, .starts = starts, .seed = seed})
       .centroids;
 }

@@ -27,7 +27,7 @@ at::Tensor mean_prediction(const at::Tensor& log_p, const at::Tensor& weights,
 /// Eq. 13: sum of p log p of the mean prediction p [K], relative to a prior: KL(p || prior).
 at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& log_prior);
 /// The same slope for a mean prediction of one batch, taken where a mean over more of them stands:
-/// sum of p (log running - log prior). All [K]; no gradient through `running`.
+/// sum of p (log running - log prior), with a `running` that has no gradient. All [K].
 at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& running,
                         const at::Tensor& log_prior);
 /// Eq. 14: log of the mean exp(mu_i . mu_j / tau) over the other prototypes, mean over prototypes.

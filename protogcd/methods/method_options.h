@@ -32,8 +32,6 @@ class MethodOptions {
   /// Gives values to what nobody has set; depends on nothing but itself and the facts. Returns in
   /// words what was decided because of them.
   virtual std::vector<std::string> resolve(const MethodFacts&) { return {}; }
-  /// Turns into the options of a whole training of so many epochs.
-  virtual void shorten(std::int64_t) {}
   /// Whether it begins with the classes of MethodInput::first_classes.
   virtual bool begins_with_classes() const { return false; }
   /// Turns into the options of a model that is trained only to count classes: cheaper where it can

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct FoundClass {
   double confidence = 0;   ///< mean over its images; 0 where there are none
   std::string truth;       ///< the true class most of them are of; empty where none is known
   double truth_share = 0;  ///< of its images with a known truth
+  /// How much of it trainings from other beginnings find again, 0 to 1; nothing where none were
+  /// made, or it has no image.
+  std::optional<double> stability = {};
 };
 
 /// One for each of the classes, in their order, of which the first `old_classes` are old. `labels`

@@ -20,16 +20,20 @@ nlohmann::json to_json(const FoundClass& found) {
     json["truth"] = found.truth;
     json["truth_share"] = found.truth_share;
   }
+  if (found.stability) json["stability"] = *found.stability;
   return json;
 }
 
 FoundClass found_class_from_json(const nlohmann::json& json) {
+  std::optional<double> stability;
+  if (json.contains("stability")) stability = json.at("stability").get<double>();
   return {.name = json.at("name").get<std::string>(),
           .is_new = json.at("is_new").get<bool>(),
           .images = json.at("images").get<std::size_t>(),
           .confidence = json.at("confidence").get<double>(),
           .truth = json.value("truth", ""),
-          .truth_share = json.value("truth_share", 0.0)};
+          .truth_share = json.value("truth_share", 0.0),
+          .stability = stability};
 }
 
 nlohmann::json to_json(const FindingCounts& found) {

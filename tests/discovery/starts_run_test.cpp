@@ -27,6 +27,9 @@ TEST(StartsRun, SeveralAreTriedAndItIsSaid) {
   const auto starts = nlohmann::json::parse(tiny.read("run/starts.json"));
   EXPECT_THAT(starts.at("doubt"), SizeIs(4));
   EXPECT_THAT(starts.at("classes"), SizeIs(4));
+  const auto classes = nlohmann::json::parse(tiny.read("run/result.json")).at("classes");
+  for (const auto& found : classes)
+    EXPECT_EQ(found.contains("stability"), found.at("images") > 0) << found;
 
   std::vector<std::string> again = kGeneral;
   again.insert(again.end(), {"--overwrite", "--beginnings", "1"});
@@ -64,6 +67,22 @@ TEST(StartsRun, AResumedRunKeepsItsStarts) {
   EXPECT_THAT(resumed.errors, Not(HasSubstr("short trainings")));
   EXPECT_EQ(read_text_file(file), before);
   tiny.expect_same("killed", "straight");
+}
+
+// Before the first step a resumed run has nothing but this file.
+TEST(StartsRun, ADamagedFileIsNamed) {
+  const TinyRun tiny;
+  const auto file = tiny.folder / "run/starts.json";
+  signal_protogcd(tiny.train("run", kGeneral), SIGKILL,
+                  [&] { return std::filesystem::exists(file); });
+  for (const char* text : {"{}", "{\"settings\": \"others\", \"doubt\": [], \"classes\": []}"}) {
+    write_file_atomically(file, text);
+    const auto resumed =
+        run_protogcd({"train", "--out", tiny.folder / "run", "--resume", "--json"});
+    EXPECT_NE(resumed.exit_code, 0);
+    EXPECT_THAT(resumed.errors, ::testing::AnyOf(HasSubstr("starts.json"),
+                                                 HasSubstr("beginnings were tried with others")));
+  }
 }
 
 }  // namespace

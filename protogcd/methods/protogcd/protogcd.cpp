@@ -328,10 +328,6 @@ std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
   return decided;
 }
 
-void ProtoGcdOptions::shorten(std::int64_t epochs) {
-  ramp_epochs = std::max<std::int64_t>(epochs / 2, 1);
-}
-
 void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
   hard_scope = HardScope::kBatch;
   // How classes are counted was worked out with models of the published settings.
@@ -342,7 +338,7 @@ void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
     class_shares = std::nullopt;
     first_prototypes = std::nullopt;
   }
-  if (epochs) shorten(*epochs);
+  if (epochs) ramp_epochs = std::max<std::int64_t>(*epochs / 2, 1);
 }
 
 void ProtoGcdOptions::change_epochs(std::int64_t before, std::int64_t now) {

@@ -51,7 +51,6 @@ struct ProtoGcdOptions : MethodOptions {
   std::unique_ptr<MethodOptions> copy() const override;
   void declare(OptionTable& table) override;
   std::vector<std::string> resolve(const MethodFacts& facts) override;
-  void shorten(std::int64_t epochs) override;
   bool begins_with_classes() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   void become_candidate(std::optional<std::int64_t> epochs) override;
   void change_epochs(std::int64_t before, std::int64_t now) override;
