@@ -1,8 +1,6 @@
-// The report page: what is written into it, and that a real browser shows it (web/tests/page.mjs).
+// What is written into the report page, and what a run exports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fmt/core.h>
 
 #include <numeric>
 #include <set>
@@ -11,19 +9,15 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
-#include "protogcd/core/random.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/image/decode.h"
-#include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 #include "protogcd/report/report_data.h"
 #include "protogcd/report/run_export.h"
 #include "protogcd/report/sprites.h"
-#include "protogcd/run/findings_file.h"
-#include "protogcd/run/label_next.h"
-#include "tests/support/browser.h"
+#include "tests/report/finished_run.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tensorboard.h"
@@ -33,179 +27,11 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::kHostile;
+using testing::kImages;
+using testing::kWidth;
 using testing::TemporaryFolder;
-
-const std::string kHostile =
-    "<img src=x onerror=\"window.hacked=1\">\t,\n</script><script>window.hacked=2//";
-constexpr int kImages = 80, kWidth = 8;
-
-/// The folder of a finished run that was never trained: four classes, of which one has a name that
-/// attacks the page. Older versions told neither the likeliest classes nor what to label next.
-void write_run(const std::filesystem::path& run, bool older = false) {
-  create_folders(run / "model");
-  create_folders(run / "images");
-  const std::vector<std::string> classes = {kHostile, "owl", "new-01", "new-02"};
-  write_file_atomically(run / "model/model.json", nlohmann::json{{"classes", classes}}.dump());
-  std::vector<std::string> columns = {"path",       "class",         "is_new",    "confidence",
-                                      "typicality", "outlier_score", "is_outlier"};
-  if (!older) columns.insert(columns.end(), {"class_1", "p_1", "class_2", "p_2", "class_3", "p_3"});
-  CsvWriter predictions(run / "predictions.csv", columns);
-  RandomStream random({.seed = 5});
-  std::vector<std::uint16_t> before, after;
-  std::vector<std::int64_t> rows;
-  std::vector<std::int32_t> truths;
-  constexpr std::uint16_t kOne = 0x3c00, kTenth = 0x2e66;  // 1 and 0.1 in half precision
-  for (int i = 0; i < kImages; ++i) {
-    const int k = i % 4;
-    const std::string name = fmt::format("images/{:02} \"quoted\" <b>&'.png", i);
-    Image image(20, 30);
-    for (std::size_t p = 0; p < image.pixels.size(); ++p)
-      image.pixels[p] = static_cast<std::uint8_t>(60 * k + p % 50);
-    write_png(run / name, image);
-    const auto class_after = [&](int steps) {
-      return classes[static_cast<std::size_t>((k + steps) % 4)];
-    };
-    std::vector<std::string> row = {name,
-                                    class_after(0),
-                                    k >= 2 ? "1" : "0",
-                                    "0.9",
-                                    fmt::format("{}", 0.5 + 0.004 * i),
-                                    fmt::format("{}", -0.01 * i),
-                                    i % 10 == 0 ? "1" : "0"};
-    if (!older) {
-      row.insert(row.end(),
-                 {class_after(0), "0.9", class_after(1), "0.0954", class_after(2), "0.0046"});
-    }
-    predictions.row(row);
-    rows.push_back(i);
-    truths.push_back(k);
-    for (int d = 0; d < kWidth; ++d) {
-      const bool own = d == k || random.chance(0.1);
-      after.push_back(own ? kOne : kTenth);
-      before.push_back(random.chance(0.5) ? kOne : kTenth);
-    }
-  }
-  predictions.commit();
-  if (!older) {
-    const auto next = [&](int image, const std::string& why) {
-      return LabelNext{.path = fmt::format("images/{:02} \"quoted\" <b>&'.png", image),
-                       .class_name = classes[static_cast<std::size_t>(image % 4)],
-                       .why = why};
-    };
-    write_label_next(run / "label-next.csv",
-                     {next(6, "new-01 has no label yet"), next(40, "hardly told from " + kHostile),
-                      next(3, "new-02 has no label yet")});
-  }
-  std::vector<float> prototypes(4 * kWidth, 0.1f);
-  for (std::size_t k = 0; k < 4; ++k) prototypes[k * kWidth + k] = 1;
-  const auto entry = [](const char* name, ElementType type, std::vector<std::int64_t> shape,
-                        const auto& values) {
-    return TensorEntry{name, type, std::move(shape), std::as_bytes(std::span(values))};
-  };
-  const TensorEntry entries[] = {
-      entry("rows", ElementType::kInt64, {kImages}, rows),
-      entry("before", ElementType::kFloat16, {kImages, kWidth}, before),
-      entry("after", ElementType::kFloat16, {kImages, kWidth}, after),
-      entry("prototypes", ElementType::kFloat32, {4, kWidth}, prototypes),
-      entry("truths", ElementType::kInt32, {kImages}, truths)};
-  write_safetensors(run / "embeddings.safetensors", entries,
-                    {{"classes", nlohmann::json(classes).dump()}});
-  const std::vector<std::int64_t> looked_at = {0, 2, 40};
-  const std::vector<std::uint8_t> views(3 * 8 * 8 * 3, 90);
-  std::vector<std::uint8_t> looks_before(3 * 2 * 4 * 4, 255), looks_after(3 * 2 * 4 * 4, 0);
-  for (std::size_t map = 0; map < 6; ++map) looks_after[16 * map + 15] = 255;  // bottom right
-  const TensorEntry attention[] = {entry("rows", ElementType::kInt64, {3}, looked_at),
-                                   entry("views", ElementType::kUint8, {3, 8, 8, 3}, views),
-                                   entry("before", ElementType::kUint8, {3, 2, 4, 4}, looks_before),
-                                   entry("after", ElementType::kUint8, {3, 2, 4, 4}, looks_after)};
-  write_safetensors(run / "attention.safetensors", attention);
-  nlohmann::json result = {
-      {"all", 97.5},
-      {"old", 98.0},
-      {"new", 97.0},
-      {"k", 4},
-      {"k_new", 2},
-      {"outliers", 8},
-      {"seconds", 12.5},
-      {"epochs", 3},
-      {"images", {{"labelled", 10}, {"unlabelled", kImages}, {"test", 0}, {"skipped", 1}}},
-      {"classes", nlohmann::json::array()}};
-  nlohmann::json curve = nlohmann::json::array();  // smoothed, 4 is the highest
-  for (const auto& [k, silhouette] : {std::pair(3, 0.2), {4, 0.5}, {5, 0.52}})
-    curve.push_back({{"k", k},
-                     {"silhouette", silhouette},
-                     {"frozen_accuracy", 1.0},
-                     {"acc_score", nullptr},
-                     {"log_centr_score", nullptr},
-                     {"log_proto_score", nullptr}});
-  result["estimate"] = {{"k", 4},
-                        {"k_old", 2},
-                        {"k_new", 2},
-                        {"interval", {3, 5}},
-                        {"sure", "fairly sure"},
-                        {"by", "clusters"},
-                        {"is_largest", false},
-                        {"seconds", 9},
-                        {"curve", curve}};
-  const nlohmann::json usual = {{"weight", 1}, {"borrow", 1}},
-                       doubled = {{"weight", 2}, {"borrow", 1}};
-  nlohmann::json trials = nlohmann::json::array();
-  for (const auto& [times, score] : {std::pair(usual, 0.5), {doubled, 0.6}})
-    trials.push_back({{"times", times},
-                      {"draw", 0},
-                      {"epochs", 6},
-                      {"last", true},
-                      {"old", score},
-                      {"new", score},
-                      {"score", score}});
-  result["tuning"] = {{"times", doubled}, {"option", "lambda_entropy"},
-                      {"weight", 3},      {"borrow", 1},
-                      {"classes", 4},     {"hidden", 1},
-                      {"rival", doubled}, {"gain", 0.1},
-                      {"error", 0.02},    {"margin", 0.01},
-                      {"trials", trials}, {"seconds", 5}};
-  for (std::size_t k = 0; k < 4; ++k)
-    result["classes"].push_back(
-        {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});
-  write_file_atomically(run / "result.json", result.dump());
-  std::string metrics;
-  for (int epoch = 0; epoch < 3; ++epoch) {
-    metrics += nlohmann::json{{"epoch", epoch},
-                              {"train", {{"total", 3 - epoch}, {"dapl", 1}}},
-                              {"unlabelled", {{"all", 90 + epoch}, {"old", 91}, {"new", 89}}}}
-                   .dump() +
-               "\n";
-  }
-  write_file_atomically(run / "metrics.jsonl", metrics);
-  result["findings"] = {{"label-error", 1}, {"near-duplicate", 40},
-                        {"dark", 1},        {"blurred", 0},
-                        {"tiny", 0},        {"duplicates_unchecked", "<u>too many</u>"}};
-  write_file_atomically(run / "result.json", result.dump());
-  std::vector<Finding> findings = {{.kind = FindingKind::kLabelError,
-                                    .path = "images/04 \"quoted\" <b>&'.png",
-                                    .set = "labelled",
-                                    .class_name = "owl",
-                                    .other = kHostile,
-                                    .score = 0.7},
-                                   {.kind = FindingKind::kDark,
-                                    .path = "javascript:window.hacked=3",
-                                    .set = "unlabelled",
-                                    .class_name = "",
-                                    .other = "",
-                                    .score = 12}};
-  for (int i = 0; i < 40; ++i) {  // the last one has another class than what it repeats
-    findings.push_back({.kind = FindingKind::kNearDuplicate,
-                        .path = fmt::format("images/{:02} \"quoted\" <b>&'.png", 5 + i),
-                        .set = "labelled",
-                        .class_name = "owl",
-                        .other = "images/04 \"quoted\" <b>&'.png",
-                        .other_class = i == 39 ? "eagle" : "owl",
-                        .score = 0.99});
-  }
-  write_findings(run / "findings.csv", findings);
-  write_file_atomically(run / "skipped.csv", "path,reason\n\"<i>broken</i>.jpg\",\"not a JPEG\"\n");
-  write_file_atomically(run / "config.toml", "k = 4 # </script>\n");
-}
+using testing::write_run;
 
 nlohmann::json data_of(const std::filesystem::path& folder) {
   const RunContents run = read_run(folder);
@@ -649,47 +475,6 @@ TEST(ReportPage, NoNameCanLeaveTheData) {
   EXPECT_EQ(nlohmann::json::parse(data).at("classes")[0].at("name"), kHostile);
   EXPECT_THAT(data, Not(HasSubstr("<")));
   EXPECT_EQ(nlohmann::json::parse(data).at("config"), "k = 4 # </script>\n");
-}
-
-/// Writes the report of the run above, and that of another, and drives them by a script of
-/// web/tests; skips where there is no browser.
-void drive_page(const std::string& script) {
-  if (!has_report_page()) GTEST_SKIP() << "built without npm";
-  const std::string chromium = testing::chromium_path();
-  if (chromium.empty()) GTEST_SKIP() << "no chromium here";
-  const TemporaryFolder folder;
-  write_run(folder / "run");
-  write_run(folder / "it's-2", /*older=*/true);
-  write_file_atomically(folder / "it's-2/config.toml", "k = 4 # another\n");
-  write_run(folder / "first-look");
-  nlohmann::json first_look =
-      nlohmann::json::parse(read_text_file(folder / "first-look/result.json"));
-  first_look["epochs"] = 0;
-  first_look["next"] = "protogcd discover --out '<b>'";
-  write_file_atomically(folder / "first-look/result.json", first_look.dump());
-  std::filesystem::remove(folder / "first-look/metrics.jsonl");
-  for (const char* run : {"run", "it's-2", "first-look"})
-    write_report(folder / run, folder / run / "report.html", Context{});
-  const auto result = testing::run_command(
-      {"node", testing::source_folder() + "/web/tests/" + script, folder / "run/report.html",
-       chromium, PROTOGCD_PLAYWRIGHT, folder.path()});
-  EXPECT_EQ(result.exit_code, 0) << result.output << result.errors;
-}
-
-TEST(ReportPage, WorksInABrowser) {
-  drive_page("page.mjs");
-}
-
-TEST(ReportPage, KeepsCorrections) {
-  drive_page("corrections.mjs");
-}
-
-TEST(ReportPage, AsksWhatToLabelNextAndTellsTheLikeliestClasses) {
-  drive_page("queue.mjs");
-}
-
-TEST(ReportPage, DrawsFiftyThousandPoints) {
-  drive_page("many_points.mjs");
 }
 
 }  // namespace

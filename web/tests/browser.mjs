@@ -68,9 +68,8 @@ export async function chooseAll(page) {
 
 /** Downloads the corrections and returns their lines. */
 export async function downloadCorrections(page) {
-  const download = page.waitForEvent('download');
-  await page.click('button.download');
-  const text = await readFile(await (await download).path(), 'utf8');
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('button.download', { timeout: 20000 })]);
+  const text = await readFile(await download.path(), 'utf8');
   assert.ok(text.endsWith('\r\n'));
   return text.split('\r\n').slice(0, -1);
 }
