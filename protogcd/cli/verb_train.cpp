@@ -32,10 +32,17 @@ void print_classes(std::vector<FoundClass> classes) {
   for (const FoundClass& found : classes) width = std::max(width, found.name.size());
   const bool with_truth =
       std::ranges::any_of(classes, [](const FoundClass& found) { return !found.truth.empty(); });
-  fmt::print("\n{:{}}  images  sure{}\n", "class", width, with_truth ? "   in truth mostly" : "");
+  const bool with_stability =
+      std::ranges::any_of(classes, [](const FoundClass& found) { return found.stability.has_value(); });
+  fmt::print("\n{:{}}  images  sure{}{}\n", "class", width, with_stability ? "  stable" : "",
+             with_truth ? "   in truth mostly" : "");
   for (std::size_t i = 0; i < std::min(classes.size(), kMostRows); ++i) {
     const FoundClass& found = classes[i];
     fmt::print("{:{}}  {:6}  {:3.0f}%", found.name, width, found.images, 100 * found.confidence);
+    if (found.stability)
+      fmt::print("  {:5.0f}%", 100 * *found.stability);
+    else if (with_stability)
+      fmt::print("{:8}", "");
     if (!found.truth.empty()) fmt::print("   {} ({:.0f}%)", found.truth, 100 * found.truth_share);
     fmt::print("\n");
   }

@@ -384,6 +384,7 @@ RunResult Trainer::run() {
                    .out = options_.out};
   const auto stability = class_stability(starts_, predictions_.labels, info_.k());
   for (std::size_t c = 0; c < stability.size(); ++c) result.classes[c].stability = stability[c];
+  model_.set_stability(stability);
   if (model_.info().outliers && model_.info().outliers->held_out)
     result.calibrated_on = static_cast<std::size_t>(model_.info().outliers->images);
   warn_of_empty_classes(result);

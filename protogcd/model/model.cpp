@@ -61,10 +61,28 @@ std::string ModelInfo::to_json() const {
         {"threshold", outliers->threshold},  {"images", outliers->images},
         {"held_out", outliers->held_out},    {"concentrations", outliers->concentrations}};
   }
+  for (const auto& share : stability) {
+    json["stability"].push_back(nullptr);
+    if (share) json["stability"].back() = *share;
+  }
   return json.dump(2) + "\n";
 }
 
 namespace {
+
+std::vector<std::optional<double>> stability_from(const nlohmann::json& json, std::size_t classes,
+                                                  const std::string& origin) {
+  std::vector<std::optional<double>> stability;
+  for (const auto& share : json) {
+    stability.emplace_back();
+    if (!share.is_null()) stability.back() = share.get<double>();
+  }
+  if (stability.size() != classes) {
+    throw ModelFileError(
+        fmt::format("{}: stability of {} classes, not of {}", origin, stability.size(), classes));
+  }
+  return stability;
+}
 
 OutlierCalibration outliers_from(const nlohmann::json& json, std::size_t classes,
                                  const std::string& origin) {
@@ -111,6 +129,8 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
     const bool is_of_01 = format == kFormatOf01;
     info.width = is_of_01 ? json.at("head").at("width") : json.at("width");
     if (!is_of_01) info.method = json.at("method");
+    if (json.contains("stability"))
+      info.stability = stability_from(json.at("stability"), info.classes.size(), origin);
     if (json.contains("outliers"))
       info.outliers = outliers_from(json.at("outliers"), info.classes.size(), origin);
   } catch (const UsageError& error) {  // an outlier score of that name is not known

@@ -50,6 +50,9 @@ struct ModelInfo {
   std::string backbone_sha256;
   std::int64_t backbone_heads = 0;
   std::optional<OutlierCalibration> outliers = {};  ///< nothing: no threshold is known
+  /// [K]: how much of a class trainings from other beginnings find again, 0 to 1, where it had
+  /// images; empty where there was but one beginning.
+  std::vector<std::optional<double>> stability = {};
 
   std::int64_t k() const { return static_cast<std::int64_t>(classes.size()); }
   bool is_new(std::int64_t label) const { return label >= old_classes; }
@@ -77,6 +80,9 @@ class TrainedModel {
 
   const ModelInfo& info() const { return info_; }
   void set_outliers(OutlierCalibration calibration) { info_.outliers = std::move(calibration); }
+  void set_stability(std::vector<std::optional<double>> stability) {
+    info_.stability = std::move(stability);
+  }
   const Placement& placement() const { return placement_; }
   const Trunk& trunk() const { return *trunk_; }
   TrainedBlocks& blocks() const { return *blocks_; }

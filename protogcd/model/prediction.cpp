@@ -105,6 +105,7 @@ PredictedImage Predictions::row(std::string path, std::size_t index, const Model
                        .typicality = typicality[index],
                        .outlier_score = score};
   if (info.outliers) image.is_outlier = is_outlier(info, score);
+  if (!info.stability.empty()) image.stability = info.stability[static_cast<std::size_t>(label)];
   return image;
 }
 

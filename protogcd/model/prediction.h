@@ -47,11 +47,11 @@ Predictions predict_all(const TrainedModel& model, EvaluationTokens& tokens,
 class PredictionWriter {
  public:
   PredictionWriter(const std::filesystem::path& file, const ModelInfo& info)
-      : info_(info), table_(file) {}
+      : info_(info), table_(file, {}, !info.stability.empty()) {}
   /// With columns for probabilities, which need predictions that keep their posterior.
   PredictionWriter(const std::filesystem::path& file, const ModelInfo& info,
                    const std::string& probabilities)
-      : info_(info), table_(file, {probabilities, info.classes}) {}
+      : info_(info), table_(file, {probabilities, info.classes}, !info.stability.empty()) {}
   void row(const std::string& path, const Predictions& predictions, std::size_t index) {
     table_.row(predictions.row(path, index, info_), predictions.keep_posterior
                                                         ? predictions.posterior_of(index)

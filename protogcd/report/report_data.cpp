@@ -88,6 +88,7 @@ Json classes_of(const RunResult& result, const RunContents& run) {
          {"confidence", one.confidence},
          {"truth", one.truth},
          {"truth_share", one.truth_share},
+         {"stability", one.stability ? Json(*one.stability) : Json(nullptr)},
          {"compactness",
           members > 0 ? Json(typicality[k] / static_cast<double>(members)) : Json(nullptr)},
          {"nearest", run.embeddings ? nearest_classes(*run.embeddings, k, count) : Json::array()}});

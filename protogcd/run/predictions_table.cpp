@@ -38,23 +38,30 @@ std::string text_of(const nlohmann::json& value) {
 }  // namespace
 
 PredictionsTableWriter::PredictionsTableWriter(const std::filesystem::path& file,
-                                               ProbabilityColumns more_columns)
-    : json_(is_json(file)), file_(file), more_columns_(std::move(more_columns)) {
+                                               ProbabilityColumns more_columns,
+                                               bool tells_stability)
+    : json_(is_json(file)),
+      file_(file),
+      more_columns_(std::move(more_columns)),
+      tells_stability_(tells_stability) {
   file_.write(json_ ? std::string("[")
-                    : fmt::format("{}{}\n", join(std::span(kColumns).first<kAlways>(), ","),
-                                  more_columns_.header()));
+                    : fmt::format("{}{}{}\n", join(std::span(kColumns).first<kAlways>(), ","),
+                                  tells_stability_ ? ",stability" : "", more_columns_.header()));
 }
 
 void PredictionsTableWriter::row(const PredictedImage& image,
                                  std::span<const float> probabilities) {
   if (!json_) {
-    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}{}\n", csv_field(image.path),
+    std::string stability;
+    if (tells_stability_)
+      stability = image.stability ? fmt::format(",{:.6f}", *image.stability) : ",";
+    file_.write(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{}{}{}\n", csv_field(image.path),
                             csv_field(image.class_name), image.is_new ? 1 : 0, image.confidence,
                             image.typicality, image.outlier_score,
                             !image.is_outlier   ? ""
                             : *image.is_outlier ? "1"
                                                 : "0",
-                            more_columns_.fields(probabilities)));
+                            stability, more_columns_.fields(probabilities)));
     return;
   }
   nlohmann::ordered_json object = {{"path", image.path},
@@ -65,6 +72,8 @@ void PredictionsTableWriter::row(const PredictedImage& image,
                                    {"outlier_score", image.outlier_score},
                                    {"is_outlier", nullptr}};
   if (image.is_outlier) object["is_outlier"] = *image.is_outlier;
+  if (tells_stability_) object["stability"] = nullptr;
+  if (image.stability) object["stability"] = *image.stability;
   more_columns_.add_to(object, probabilities);
   if (!is_utf8(image.path))
     object["path_hex"] =

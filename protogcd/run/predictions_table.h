@@ -2,8 +2,9 @@
 //
 //   path,class,is_new,confidence,typicality,outlier_score,is_outlier
 //
-// A run adds the likeliest classes, as `predict --probabilities 3` does (probability_columns.h).
-// `is_outlier` is empty where the model has no threshold. A file that ends in .json holds an array
+// `is_outlier` is empty where the model has no threshold. A model that was begun several times adds
+// `stability`, that of the class (found_classes.h). A run adds the likeliest classes, as `predict
+// --probabilities 3` does (probability_columns.h). A file that ends in .json holds an array
 // of objects with these keys instead; a path that is no UTF-8, which JSON cannot hold, has its
 // bytes in `path_hex` beside it.
 #pragma once
@@ -27,13 +28,15 @@ struct PredictedImage {
   bool is_new = false;
   double confidence = 0, typicality = 0, outlier_score = 0;
   std::optional<bool> is_outlier = {};
+  std::optional<double> stability = {};
 };
 
 /// Row by row; the file appears with `commit`.
 class PredictionsTableWriter {
  public:
   explicit PredictionsTableWriter(const std::filesystem::path& file,
-                                  ProbabilityColumns more_columns = {});
+                                  ProbabilityColumns more_columns = {},
+                                  bool tells_stability = false);
   /// `probabilities` of all classes, where there are columns for them.
   void row(const PredictedImage& image, std::span<const float> probabilities = {});
   void commit();
@@ -43,6 +46,7 @@ class PredictionsTableWriter {
   bool empty_ = true;
   AtomicFile file_;
   const ProbabilityColumns more_columns_;
+  const bool tells_stability_;
 };
 
 /// A table that was written. Files of others may lack columns: only what is asked for must be

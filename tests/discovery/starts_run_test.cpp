@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "tests/discovery/run_helpers.h"
 
@@ -30,6 +31,24 @@ TEST(StartsRun, SeveralAreTriedAndItIsSaid) {
   const auto classes = nlohmann::json::parse(tiny.read("run/result.json")).at("classes");
   for (const auto& found : classes)
     EXPECT_EQ(found.contains("stability"), found.at("images") > 0) << found;
+  EXPECT_THAT(tiny.read("run/predictions.csv"), HasSubstr(",is_outlier,stability,class_1,"));
+  // Other images get what the run found of their class.
+  json_of(run_protogcd({"predict", "--model", tiny.folder / "run", "--images", tiny.folder / "demo/outliers",
+                        "--out", tiny.folder / "p.csv", "--device", "cpu", "--json"}));
+  const CsvTable predicted = CsvTable::read(tiny.folder / "p.csv");
+  const auto name = predicted.column("class"), stability = predicted.column("stability");
+  for (const CsvRow& row : predicted.rows())
+    for (const auto& found : classes)
+      if (found.at("name") == row.fields[name] && found.contains("stability"))
+        EXPECT_NEAR(std::stod(row.fields[stability]), found.at("stability").get<double>(), 1e-6);
+
+  auto model = nlohmann::json::parse(tiny.read("run/model/model.json"));
+  model["stability"] = {0.5};
+  write_file_atomically(tiny.folder / "run/model/model.json", model.dump());
+  const auto damaged = run_protogcd({"predict", "--model", tiny.folder / "run", "--images",
+                                     tiny.folder / "demo/outliers", "--device", "cpu"});
+  EXPECT_EQ(damaged.exit_code, 5);
+  EXPECT_THAT(damaged.errors, HasSubstr("model.json: stability of 1 classes, not of 16"));
 
   std::vector<std::string> again = kGeneral;
   again.insert(again.end(), {"--overwrite", "--beginnings", "1"});

@@ -53,6 +53,7 @@ TEST(ReportData, HoldsWhatTheRunFound) {
   const auto data = data_of(folder / "run");
   EXPECT_EQ(data.at("summary").at("k_new"), 2);
   EXPECT_EQ(data.at("classes").size(), 4u);
+  EXPECT_EQ(data.at("classes")[2].at("stability"), 0.5);
   EXPECT_EQ(data.at("images").at("path").size(), static_cast<std::size_t>(kImages));
   EXPECT_EQ(data.at("images").at("truth")[5], 1);
   const std::set<int> places = data.at("images").at("thumbnail");

@@ -45,6 +45,26 @@ TEST(PredictionsTable, HasTheColumnsThatOthersRead) {
             "\"typicality\":-1.0,\"outlier_score\":3.5,\"is_outlier\":true}\n]\n");
 }
 
+TEST(PredictionsTable, StabilityIsToldWhereItIsKnown) {
+  const TemporaryFolder folder;
+  const auto lines = [&](const char* name) {
+    PredictionsTableWriter writer(folder / name, {"1", {"owl", "new-01"}}, true);
+    PredictedImage image = kImages[1];
+    writer.row(image, std::vector<float>{0.25f, 0.75f});
+    image.stability = 0.5;
+    writer.row(image, std::vector<float>{0.25f, 0.75f});
+    writer.commit();
+    return read_text_file(folder / name);
+  };
+  EXPECT_EQ(lines("p.csv"),
+            "path,class,is_new,confidence,typicality,outlier_score,is_outlier,stability,class_1,"
+            "p_1\n"
+            "c.png,new-01,1,0.125000,-1.000000,3.500000,1,,new-01,0.750000\n"
+            "c.png,new-01,1,0.125000,-1.000000,3.500000,1,0.500000,new-01,0.750000\n");
+  EXPECT_THAT(lines("p.json"), ::testing::AllOf(HasSubstr("\"stability\":null,\"class_1\""),
+                                                HasSubstr("\"stability\":0.5,\"class_1\"")));
+}
+
 TEST(PredictionsTable, ProbabilitiesFollowTheOtherColumns) {
   const TemporaryFolder folder;
   const std::vector<std::string> classes = {"owl", "a,b", "new-01"};

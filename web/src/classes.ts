@@ -8,7 +8,8 @@ import { imageButton, nameField } from './tiles';
 
 const kCardsAtOnce = 48;
 
-type Order = 'images' | 'name' | 'confidence' | 'compactness';
+const kStableMeans = 'stable: how much of the class trainings from other beginnings found again';
+type Order = 'images' | 'name' | 'confidence' | 'stability' | 'compactness';
 
 export class Classes {
   readonly element: HTMLElement;
@@ -56,11 +57,17 @@ export class Classes {
         this.kind = value as typeof this.kind;
         this.draw();
       }),
-      choice('Sort by', [['images', 'size'], ['name', 'name'], ['confidence', 'confidence'], ['compactness', 'compactness']], (value) => {
+      choice('Sort by', this.orders(), (value) => {
         this.order = value as Order;
         this.draw();
       }),
     );
+  }
+
+  private orders(): [Order, string][] {
+    const all: [Order, string][] = [['images', 'size'], ['name', 'name'], ['confidence', 'confidence'], ['compactness', 'compactness']];
+    if (this.report.classes.some((one) => one.stability !== null)) all.push(['stability', 'stability']);
+    return all;
   }
 
   private draw(): void {
@@ -72,6 +79,7 @@ export class Classes {
     const value = (k: number): number => {
       if (this.order === 'images') return -classes[k]!.images;
       if (this.order === 'confidence') return -classes[k]!.confidence;
+      if (this.order === 'stability') return -(classes[k]!.stability ?? -1);
       return -(classes[k]!.compactness ?? -2);
     };
     shown.sort((a, b) => {
@@ -146,8 +154,9 @@ export class Classes {
       h('span', { class: 'name' }, h('i', { class: 'dot' }), h('span', {}, this.corrections.nameOf(k)), h('em', {}, one.is_new ? 'new' : 'known')),
       h(
         'span',
-        { class: 'facts' },
+        { class: 'facts', title: one.stability !== null ? kStableMeans : '' },
         `${count(one.images)} images, ${percent(100 * one.confidence, 0)} sure`,
+        one.stability !== null ? `, ${percent(100 * one.stability, 0)} stable` : '',
         one.compactness !== null ? `, compactness ${one.compactness.toFixed(2)}` : '',
       ),
       one.truth ? h('span', { class: 'facts' }, `in truth ${one.truth} (${percent(100 * one.truth_share, 0)})`) : null,

@@ -8,6 +8,7 @@ export interface ClassInfo {
   truth: string; // what most of its images really are; '' where unknown
   truth_share: number;
   compactness: number | null;
+  stability: number | null; // how much of it other beginnings find again; null: there were none
   nearest: { class: number; cosine: number }[];
 }
 

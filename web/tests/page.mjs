@@ -14,6 +14,13 @@ await check('loads with every section', async () => {
   }
   assert.equal(await cards().count(), 4);
 });
+await check('a card says how stable its class is, and classes are sorted by it', async () => {
+  const names = () => page.locator('.card .facts:has-text("stable")').allTextContents();
+  const shares = async () => (await names()).map((text) => Number(/([0-9]+)% stable/.exec(text)[1]));
+  await page.selectOption('#classes select >> nth=1', 'stability');
+  assert.deepEqual(await shares(), [50, 30, 90, 70], 'new classes first');
+  await page.selectOption('#classes select >> nth=1', 'images');
+});
 /** Chooses in the map's lists without scrolling to them. */
 const choose = (...choices) =>
   page.evaluate((all) => {
