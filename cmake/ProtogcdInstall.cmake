@@ -60,6 +60,7 @@ set(public_headers
   core/progress.h
   core/stop.h
   run/class_number.h
+  run/confidence.h
   run/evaluation.h
   run/found_classes.h
   run/predictions_table.h

@@ -6,6 +6,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
 #include "protogcd/discovery/class_number.h"
+#include "protogcd/discovery/confidence.h"
 #include "protogcd/discovery/train.h"
 #include "protogcd/discovery/tune.h"
 
@@ -90,6 +91,24 @@ Starts starts_of(const RunFolder& folder, TrainingMaterial& material, const Back
     throw stopped(error, "the short trainings", options, context);
   }
   if (!found.empty()) write_found(folder.starts(), found.to_json(), settings);
+  return found;
+}
+
+Confidence confidence_of(const RunFolder& folder, TrainingMaterial& material,
+                         const Backbone& backbone, const TrainOptions& options, std::int64_t k,
+                         const Context& context) {
+  const std::string settings = confidence_settings(material, options, k, context.seed);
+  if (options.resume && fs::exists(folder.confidence()))
+    return found_before<Confidence>(folder.confidence(), settings, "confidence was calibrated",
+                                    "calibrate confidence");
+  Confidence found;
+  try {
+    found = calibrate_confidence(material, backbone, options, k, context);
+  } catch (const InterruptedError& error) {
+    throw stopped(error, "the short training", options, context);
+  }
+  write_found(folder.confidence(), found.to_json(), settings);
+  context.log.info(found.in_words());
   return found;
 }
 

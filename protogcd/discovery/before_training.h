@@ -10,6 +10,7 @@
 #include "protogcd/discovery/train_options.h"
 #include "protogcd/nn/backbone.h"
 #include "protogcd/run/class_number.h"
+#include "protogcd/run/confidence.h"
 #include "protogcd/run/run_folder.h"
 #include "protogcd/run/tuning.h"
 #include "protogcd/training/training_material.h"
@@ -25,5 +26,10 @@ Tuning tuning_of(const RunFolder& folder, TrainingMaterial& material, const Back
 /// Where the run begins (discovery/starts.h); none where one beginning is enough.
 Starts starts_of(const RunFolder& folder, TrainingMaterial& material, const Backbone& backbone,
                  const TrainOptions& options, std::int64_t k, const Context& context);
+
+/// How far its confidence is to be trusted (discovery/confidence.h).
+Confidence confidence_of(const RunFolder& folder, TrainingMaterial& material,
+                         const Backbone& backbone, const TrainOptions& options, std::int64_t k,
+                         const Context& context);
 
 }  // namespace protogcd

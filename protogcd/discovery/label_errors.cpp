@@ -14,7 +14,7 @@ namespace {
 constexpr double kClearMargin = 0.3;
 constexpr double kRidge = 0.2;  // of the mean variance of a feature
 constexpr std::int64_t kLeastOfClass = 10;
-constexpr std::int64_t kRowsAtOnce = 2048;
+constexpr std::int64_t kFeaturesAtOnce = 2048;
 
 /// A ridge regression of one-hot labels, its constant term not held back.
 struct Fit {
@@ -105,8 +105,8 @@ LabelCheck check_labels(const at::Tensor& features, const std::vector<std::int64
   const auto of_groups = scores_of_groups(fit, of_images, groups);
   const std::int64_t count = features.size(0);
   std::int64_t recognised = 0;
-  for (std::int64_t begin = 0; begin < count; begin += kRowsAtOnce) {
-    const std::int64_t end = std::min(count, begin + kRowsAtOnce);
+  for (std::int64_t begin = 0; begin < count; begin += kFeaturesAtOnce) {
+    const std::int64_t end = std::min(count, begin + kFeaturesAtOnce);
     at::Tensor scores = scores_one_by_one(fit, begin, end, of_images);
     for (auto one = of_groups.lower_bound(begin); one != of_groups.end() && one->first < end; ++one)
       scores[one->first - begin].copy_(one->second);

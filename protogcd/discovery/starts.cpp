@@ -8,33 +8,23 @@
 
 #include "protogcd/core/json.h"
 #include "protogcd/core/progress.h"
-#include "protogcd/training/candidate.h"
+#include "protogcd/discovery/trials.h"
 
 namespace protogcd {
 namespace {
 
 /// With four, a poor beginning is left behind nearly always; docs/defaults.md has the figures.
 constexpr std::int64_t kUsualStarts = 4;
-/// A short training's part of the run's epochs, and the steps below which predictions are not yet
-/// sure of anything.
-constexpr std::int64_t kPart = 5, kLeastStartSteps = 450;
-
-std::int64_t epochs_of_start(const TrainingMaterial& material, const TrainOptions& options) {
-  const std::int64_t all = options.loop.schedule.epochs;
-  const std::int64_t least = kLeastStartSteps / material.steps_per_epoch();
-  return std::clamp<std::int64_t>(std::max(all / kPart, least), 1, all);
-}
 
 std::int64_t number_of_starts(const TrainingMaterial& material, const TrainOptions& options) {
   if (!options.method->begins_with_classes() || material.set().count(SampleSet::kUnlabelled) == 0)
     return 1;
-  const std::int64_t steps = options.epochs() * material.steps_per_epoch();
-  const bool is_usual = !options.as_published && steps > kLeastStartSteps;
+  const bool is_usual = !options.as_published && is_worth_trials(material, options);
   return options.beginnings.value_or(is_usual ? kUsualStarts : 1);
 }
 
 std::int64_t steps_of_start(const TrainingMaterial& material, const TrainOptions& options) {
-  return epochs_of_start(material, options) * material.steps_per_epoch();
+  return short_epochs(material, options) * material.steps_per_epoch();
 }
 
 }  // namespace
@@ -51,7 +41,7 @@ std::int64_t steps_of_starts(const TrainingMaterial& material, const TrainOption
 std::string start_settings(const TrainingMaterial& material, const TrainOptions& options,
                            std::int64_t k, std::uint64_t seed) {
   return fmt::format("K {}, {} times {} epochs of {}, {} unlabelled images, seed {}", k,
-                     number_of_starts(material, options), epochs_of_start(material, options),
+                     number_of_starts(material, options), short_epochs(material, options),
                      options.loop.schedule.epochs, material.set().count(SampleSet::kUnlabelled),
                      seed);
 }
@@ -60,14 +50,8 @@ Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int
                   const TrainOptions& options, const Context& context) {
   const std::int64_t count = number_of_starts(material, options);
   if (count == 1) return {};
-  CandidateOptions model{.classes = k,
-                         .method = options.method,
-                         .schedule = options.loop.schedule,
-                         .sgd = options.loop.sgd,
-                         .steps = steps_of_start(material, options),
-                         .purpose = "beginnings were tried"};
-  model.schedule.epochs = epochs_of_start(material, options);
-  model.method->change_epochs(options.loop.schedule.epochs, model.schedule.epochs);
+  const CandidateOptions model = short_training(
+      options, material, k, short_epochs(material, options), "beginnings were tried");
   std::vector<CandidateOptions> models;
   for (std::int64_t start = 0; start < count; ++start) {
     models.push_back(model);

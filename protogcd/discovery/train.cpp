@@ -15,6 +15,7 @@
 #include "protogcd/core/version.h"
 #include "protogcd/data/calibration_set.h"
 #include "protogcd/discovery/before_training.h"
+#include "protogcd/discovery/confidence.h"
 #include "protogcd/discovery/findings.h"
 #include "protogcd/discovery/frozen_fit.h"
 #include "protogcd/discovery/label_queue.h"
@@ -174,13 +175,14 @@ class Trainer {
  public:
   /// All references must outlive it.
   Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
-          double frozen_accuracy, Starts starts, const TrainOptions& options,
-          Clock::time_point started, const Context& context)
+          double frozen_accuracy, Starts starts, const std::optional<Confidence>& confidence,
+          const TrainOptions& options, Clock::time_point started, const Context& context)
       : options_(options),
         started_(started),
         context_(context),
         frozen_accuracy_(frozen_accuracy),
         starts_(std::move(starts)),
+        confidence_(confidence),
         folder_(folder),
         material_(material),
         backbone_(backbone),
@@ -197,7 +199,7 @@ class Trainer {
   std::unique_ptr<Method> make_method() const;
   void train_epochs();
   void evaluate_all();
-  at::Tensor calibrate_outliers_and_predict();
+  at::Tensor calibrate_and_predict();
   void write_predictions();
   void write_label_queue(const at::Tensor& features);
   void warn_of_empty_classes(const RunResult& result) const;
@@ -210,6 +212,7 @@ class Trainer {
   const Context& context_;
   const double frozen_accuracy_;
   const Starts starts_;
+  const std::optional<Confidence> confidence_;
   RunFolder& folder_;
   TrainingMaterial& material_;
   const Backbone& backbone_;
@@ -224,6 +227,9 @@ class Trainer {
   Outcome outcome_;                                    ///< of the latest evaluation, as are
   std::optional<Evaluation> on_unlabelled_, on_test_;  ///< these
   Predictions predictions_;                            ///< of the unlabelled images
+  /// Of their confidence, at the method's temperature and as it is told; NaN: no truth is known.
+  double calibration_error_before_ = std::numeric_limits<double>::quiet_NaN(),
+         calibration_error_ = calibration_error_before_;
 };
 
 std::unique_ptr<Method> Trainer::make_method() const {
@@ -249,11 +255,12 @@ Evaluation Trainer::evaluate_on(SampleSet set) {
   return evaluation;
 }
 
-/// The threshold comes from labelled images that training has not seen; where too few were kept
-/// out, from the unlabelled images, of which it is a fixed share. Returns the features of the
+/// The outlier threshold comes from labelled images that training has not seen; where too few were
+/// kept out, from the unlabelled images, of which it is a fixed share. Returns the features of the
 /// unlabelled images, if there are any.
-at::Tensor Trainer::calibrate_outliers_and_predict() {
-  if (set_.count(SampleSet::kUnlabelled) == 0) return {};
+at::Tensor Trainer::calibrate_and_predict() {
+  const auto unlabelled = set_.of(SampleSet::kUnlabelled);
+  if (unlabelled.empty()) return {};
   const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
                                           "the unlabelled images", context_);
   at::Tensor held_out;
@@ -262,6 +269,8 @@ at::Tensor Trainer::calibrate_outliers_and_predict() {
                           "the images kept out of training", context_)
                    .cosines;
   }
+  calibration_error_before_ = calibration_error_of(predictions_, truths_of(unlabelled));
+  if (confidence_) model_.set_confidence(*confidence_);
   model_.set_outliers(calibrate_outliers(model_.info(), outputs.cosines, options_.outlier_score,
                                          options_.outlier_keep, held_out));
   predictions_ = {};
@@ -269,6 +278,7 @@ at::Tensor Trainer::calibrate_outliers_and_predict() {
   predictions_.add(outputs.cosines, model_);
   predictions_.finish();
   if (!outcome_.labels.empty()) predictions_.assign(outcome_.labels, outputs.cosines, model_);
+  calibration_error_ = calibration_error_of(predictions_, truths_of(unlabelled));
   return outputs.features;
 }
 
@@ -363,10 +373,13 @@ RunResult Trainer::run() {
     context_.log.info("no labels to compare with: accuracies are not told");
   if (options_.method->trains()) train_epochs();
   if (!on_unlabelled_) evaluate_all();  // no training, or resumed after its last epoch
-  const at::Tensor features = calibrate_outliers_and_predict();
+  const at::Tensor features = calibrate_and_predict();
 
   RunResult result{.k = info_.k(),
                    .k_old = info_.old_classes,
+                   .confidence = confidence_,
+                   .calibration_error = calibration_error_,
+                   .calibration_error_before = calibration_error_before_,
                    .labelled = set_.count(SampleSet::kLabelled),
                    .unlabelled = set_.count(SampleSet::kUnlabelled),
                    .test = set_.count(SampleSet::kTest),
@@ -420,7 +433,7 @@ double fit_of(TrainingMaterial& material, const at::Tensor& features, const Cont
 
 /// One line before the work: how long it takes in all.
 void tell_time(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
-               bool estimates, bool tunes, const Context& context) {
+               bool estimates, bool tunes, bool calibrates, const Context& context) {
   const TrainingSet& set = material.set();
   const auto count = [&](SampleSet which) { return static_cast<std::int64_t>(set.count(which)); };
   const Sampler sampler = material.make_sampler({}, 0);
@@ -431,12 +444,14 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
                .steps = options.epochs() * std::max<std::int64_t>(steps_per_epoch, 1),
                .views_per_step = 2 * batch,
                .fresh_views = !material.bank_plan()};
-  if (estimates || tunes || options.look_at_data) work.views += count(SampleSet::kLabelled);
+  if (estimates || tunes || calibrates || options.look_at_data)
+    work.views += count(SampleSet::kLabelled);
   if (const auto& bank = material.bank_plan())
     work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
   work.steps += steps_of_starts(material, options);
   if (estimates) work.steps += estimate_steps(material, backbone, estimate_of(options), context);
   if (tunes) work.steps += tuning_steps(material, options);
+  if (calibrates) work.steps += confidence_steps(material, options);
   context.log.info(fmt::format("about {} in all{}{}{}",
                                human_seconds(about_seconds(work, material, backbone)),
                                estimates ? ", the number of classes included" : "",
@@ -451,6 +466,15 @@ bool can_tune(const TrainingMaterial& material, const TrainOptions& options,
   const std::string reason = why_not_tuned(material.set().dataset(), options);
   if (!reason.empty()) context.log.info(fmt::format("no settings are tried: {}", reason));
   return reason.empty();
+}
+
+/// Whether it is found out how far confidence is to be trusted; where it cannot be, says why.
+bool can_calibrate(const TrainingMaterial& material, const TrainOptions& options,
+                   const Context& context) {
+  std::string reason;
+  const bool can = calibrates_confidence(material, options, reason);
+  if (!reason.empty()) context.log.info(fmt::format("confidence is not calibrated: {}", reason));
+  return can;
 }
 
 }  // namespace
@@ -469,8 +493,9 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
-  needed.sees_labelled =
-      estimates || options.tune || options.method->sees_labelled() || options.look_at_data;
+  needed.sees_labelled = estimates || options.tune ||
+                         options.calibrate_confidence.value_or(!options.as_published) ||
+                         options.method->sees_labelled() || options.look_at_data;
   needed.use_bank = options.material.use_bank && options.method->trains();
   needed.looks_at_images = options.look_at_data;
   const std::size_t kept_out =
@@ -483,7 +508,8 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   TrainingMaterial material(std::move(dataset), backbone, needed, folder.path(), policy, context);
   if (estimates) check_class_number(material.set(), estimate_of(options));
   const bool tunes = can_tune(material, options, context);
-  tell_time(material, backbone, options, estimates, tunes, context);
+  const bool calibrates = can_calibrate(material, options, context);
+  tell_time(material, backbone, options, estimates, tunes, calibrates, context);
   const bool begins_early = estimates || tunes;  // to keep what is found before training
   if (begins_early) begin_folder(folder, material, history, options, config, context);
   std::optional<ClassNumber> estimate;
@@ -502,9 +528,11 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     chosen = with_setting(options, tuning->chosen);
   }
   if (!begins_early) begin_folder(folder, material, history, options, config, context);
-  Trainer trainer(folder, material, backbone, info, fit,
-                  starts_of(folder, material, backbone, chosen, info.k(), context), chosen, start,
-                  context);
+  Starts starts = starts_of(folder, material, backbone, chosen, info.k(), context);
+  std::optional<Confidence> confidence;
+  if (calibrates) confidence = confidence_of(folder, material, backbone, chosen, info.k(), context);
+  Trainer trainer(folder, material, backbone, info, fit, std::move(starts), confidence, chosen,
+                  start, context);
   std::optional<FindingCounts> findings;
   if (options.look_at_data)
     findings = write_findings_of(material, backbone, frozen, folder.findings(), context);

@@ -163,6 +163,12 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
         .at_least(1)
         .at_most(1000);
     table
+        .add("calibrate_confidence", &options.calibrate_confidence,
+             "confidence that says how often a class is right, by a short training that does not "
+             "see some labels; if not given, yes, but not as published and in runs of up to 450 "
+             "steps")
+        .incidental();  // training is the same with and without
+    table
         .add("tune", &options.tune,
              "first try multiples of the method's weight and of borrow on labelled classes whose "
              "labels are hidden, and take what finds them clearly better (docs/tuning.md)")

@@ -44,6 +44,10 @@ struct TrainOptions {
   OutlierScore outlier_score = OutlierScore::kVonMises;
   double outlier_keep = 0.95, calibration_share = 0;
 
+  /// Confidence says how often a class is right (discovery/confidence.h). Nothing: as long as
+  /// settings are not as published and the run is not very short.
+  std::optional<bool> calibrate_confidence;
+
   /// Settings are first tried on classes whose labels are hidden (discovery/tune.h).
   bool tune = false;
 

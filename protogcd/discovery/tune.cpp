@@ -1,22 +1,19 @@
 #include "protogcd/discovery/tune.h"
 
-#include <ATen/ATen.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
 
-#include "protogcd/analysis/accuracy.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/progress.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/hidden_split.h"
-#include "protogcd/training/candidate.h"
+#include "protogcd/discovery/trials.h"
 
 namespace protogcd {
 namespace {
@@ -69,15 +66,9 @@ Stages stages_of(const TrainingMaterial& material, const TrainOptions& options) 
   return {.first = first, .last = std::min(epochs, kLastStage * first)};
 }
 
-struct Score {
-  double old_classes = 0, new_classes = 0, together = 0;
-  std::vector<double> worth = {};  ///< of each image: what it adds to `together` where it is right
-  std::vector<bool> right = {};
-};
-
 /// Standard error of the difference of two scores by the same images: how much it would vary with
 /// other images of the same kinds.
-double error_of_difference(const Score& one, const Score& other) {
+double error_of_difference(const TrialScore& one, const TrialScore& other) {
   // Images of old and of new classes are worth different amounts: each kind varies by itself.
   std::map<double, std::vector<double>> kinds;
   for (std::size_t i = 0; i < std::min(one.right.size(), other.right.size()); ++i)
@@ -91,54 +82,6 @@ double error_of_difference(const Score& one, const Score& other) {
       squared += worth * worth * (difference - mean) * (difference - mean);
   }
   return std::sqrt(squared);
-}
-
-/// Labels of the images by the nearest prototype.
-void add_labels(std::vector<std::int32_t>& labels, const at::Tensor& features,
-                const at::Tensor& prototypes) {
-  if (features.size(0) == 0) return;
-  const at::Tensor nearest = features.matmul(prototypes.t()).argmax(1).to(at::kInt);
-  const auto* first = nearest.const_data_ptr<std::int32_t>();
-  labels.insert(labels.end(), first, first + nearest.numel());
-}
-
-/// By the images whose labels the trial did not see: the hidden ones, which are the first of its
-/// unlabelled images, and those kept out for calibration.
-Score score_of(const Candidate& model, const TrainingSet& set, const HiddenSplit& split,
-               double old_share) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  for (const at::Tensor& values : {model.unlabelled, model.calibration, model.prototypes})
-    if (!values.isfinite().all().item<bool>()) return {.old_classes = kNone, .new_classes = kNone};
-  std::vector<std::int32_t> found, wanted;
-  add_labels(found, model.unlabelled.narrow(0, 0, static_cast<std::int64_t>(split.hidden.size())),
-             model.prototypes);
-  add_labels(found, model.calibration, model.prototypes);
-  const auto number = [&](std::int32_t label) {
-    return split.numbers[static_cast<std::size_t>(label)];
-  };
-  const std::span<const Sample> labelled = set.of(SampleSet::kLabelled);
-  for (const std::uint32_t place : split.hidden) wanted.push_back(number(labelled[place].label));
-  // The truth of an image kept out is the label that it was given.
-  for (const Sample& sample : set.of(SampleSet::kCalibration))
-    wanted.push_back(number(sample.truth));
-  const auto old_classes = static_cast<std::int32_t>(split.old_classes);
-  const Confusion confusion(found, wanted);
-  const ClusterMapping mapping = match_clusters(confusion);
-  const Accuracy accuracy = clustering_accuracy(confusion, mapping, old_classes);
-  const auto of_old =
-      std::ranges::count_if(wanted, [&](auto label) { return label < old_classes; });
-  if (of_old == 0) old_share = 0;
-  const double worth_of_old = of_old == 0 ? 0 : old_share / static_cast<double>(of_old),
-               worth_of_new = (1 - old_share) / static_cast<double>(std::ssize(wanted) - of_old);
-  Score score{.old_classes = accuracy.old_classes, .new_classes = accuracy.new_classes};
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    score.worth.push_back(wanted[i] < old_classes ? worth_of_old : worth_of_new);
-    score.right.push_back(mapping.class_of_cluster[static_cast<std::size_t>(found[i])] ==
-                          wanted[i]);
-  }
-  score.together = (1 - old_share) * accuracy.new_classes;
-  if (of_old > 0) score.together += old_share * accuracy.old_classes;
-  return score;
 }
 
 /// Trains models of several settings and remembers what they scored.
@@ -165,8 +108,8 @@ class Tuner {
   CandidateOptions candidate(const TunedSetting& setting, std::int64_t draw,
                              std::int64_t epochs) const;
   /// Each on the first `draws` splits; the scores draw by draw.
-  std::vector<Score> try_settings(const std::vector<TunedSetting>& settings, std::int64_t draws,
-                                  bool is_last, Progress& progress);
+  std::vector<TrialScore> try_settings(const std::vector<TunedSetting>& settings,
+                                       std::int64_t draws, bool is_last, Progress& progress);
   /// Of the first stage; of equal ones that which was tried first.
   TunedSetting best(bool with_default) const;
 
@@ -183,25 +126,17 @@ class Tuner {
 
 CandidateOptions Tuner::candidate(const TunedSetting& setting, std::int64_t draw,
                                   std::int64_t epochs) const {
-  const TrainOptions chosen = with_setting(options_, setting);
-  CandidateOptions model{
-      .classes = k_,
-      .method = chosen.method,
-      .schedule = options_.loop.schedule,
-      .sgd = options_.loop.sgd,
-      .steps = epochs * material_.steps_per_epoch(),
-      .seed = context_.seed + static_cast<std::uint64_t>(draw),
-      .plan = {.split = splits_[static_cast<std::size_t>(draw)], .borrow = chosen.material.borrow},
-      .purpose = "settings were tried",
-      .sees_calibration = true,
-      .may_diverge = !setting.is_default()};
-  model.schedule.epochs = epochs;
-  model.method->change_epochs(options_.loop.schedule.epochs, epochs);
+  CandidateOptions model =
+      short_training(with_setting(options_, setting), material_, k_, epochs, "settings were tried");
+  model.seed = context_.seed + static_cast<std::uint64_t>(draw);
+  model.plan.split = splits_[static_cast<std::size_t>(draw)];
+  model.sees_calibration = true;
+  model.may_diverge = !setting.is_default();
   return model;
 }
 
-std::vector<Score> Tuner::try_settings(const std::vector<TunedSetting>& settings,
-                                       std::int64_t draws, bool is_last, Progress& progress) {
+std::vector<TrialScore> Tuner::try_settings(const std::vector<TunedSetting>& settings,
+                                            std::int64_t draws, bool is_last, Progress& progress) {
   const std::int64_t epochs = is_last ? stages_.last : stages_.first;
   std::vector<CandidateOptions> models;
   std::vector<TuningTrial> trials;
@@ -213,9 +148,9 @@ std::vector<Score> Tuner::try_settings(const std::vector<TunedSetting>& settings
   }
   const std::vector<Candidate> trained =
       train_candidates(material_, backbone_, models, progress, context_);
-  std::vector<Score> scores;
+  std::vector<TrialScore> scores;
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    scores.push_back(score_of(trained[i], material_.set(), *models[i].plan.split, old_share_));
+    scores.push_back(judge_trial(trained[i], material_.set(), *models[i].plan.split, old_share_));
     trials[i].old_classes = scores[i].old_classes;
     trials[i].new_classes = scores[i].new_classes;
     trials[i].score = scores[i].together;
@@ -250,7 +185,7 @@ Tuning Tuner::run() {
     for (std::size_t i = 0; i < settings.size(); ++i) settings[i].borrow = kBorrowTimes[i];
     try_settings(settings, 1, false, progress);
   }
-  const std::vector<Score> last =
+  const std::vector<TrialScore> last =
       try_settings({TunedSetting(), best(false)}, kDraws, true, progress);
   double squared = 0;
   for (std::size_t i = 0; i < last.size(); i += 2) {
@@ -335,22 +270,6 @@ void decide(Tuning& tuning, double of_images) {
   if (gains.size() > 1) tuning.error = std::sqrt(squares / (count - 1) / count);
   tuning.error = std::max(tuning.error, of_images);
   if (tuning.gain > tuning.margin + tuning.error) tuning.chosen = tuning.rival;
-}
-
-double expected_old_share(const Dataset& dataset, std::int64_t k) {
-  std::vector<double> labelled(dataset.old_classes, 0);
-  double images = 0;
-  for (const Sample& sample : dataset.samples) {
-    if (sample.set == SampleSet::kTest) continue;
-    ++images;
-    if (sample.set == SampleSet::kLabelled) ++labelled[static_cast<std::size_t>(sample.label)];
-    if (sample.set == SampleSet::kCalibration) ++labelled[static_cast<std::size_t>(sample.truth)];
-  }
-  const double size = images / static_cast<double>(k);
-  double old = 0;
-  for (const double count : labelled) old += std::max(size - count, 0.0);
-  const double of_new = size * (static_cast<double>(k) - static_cast<double>(labelled.size()));
-  return old + of_new > 0 ? old / (old + of_new) : 1;
 }
 
 }  // namespace protogcd

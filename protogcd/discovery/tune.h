@@ -45,7 +45,4 @@ inline constexpr double kTuningMargin = 0.01;
 /// may agree by chance.
 void decide(Tuning& tuning, double of_images);
 
-/// The share of images of old classes among the unlabelled ones, if all classes are of one size.
-double expected_old_share(const Dataset& dataset, std::int64_t k);
-
 }  // namespace protogcd

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "protogcd/analysis/calibration.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/json.h"
 
@@ -53,6 +54,21 @@ Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t
           .confidence_old = mean_confidence(predictions, truths, 0, old),
           .confidence_new =
               mean_confidence(predictions, truths, old, std::numeric_limits<std::int32_t>::max())};
+}
+
+double calibration_error_of(const Predictions& predictions, std::span<const std::int32_t> truths) {
+  const Confusion confusion(predictions.labels, truths);
+  if (confusion.samples() == 0) return std::numeric_limits<double>::quiet_NaN();
+  const ClusterMapping mapping = match_clusters(confusion);
+  std::vector<float> confidence;
+  std::vector<bool> right;
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    if (truths[i] < 0) continue;
+    const auto cluster = static_cast<std::size_t>(predictions.labels[i]);
+    confidence.push_back(predictions.confidence[i]);
+    right.push_back(mapping.class_of_cluster[cluster] == truths[i]);
+  }
+  return calibration_error(confidence, right);
 }
 
 ClassTables::ClassTables(const Predictions& predictions, std::span<const std::int32_t> truths,

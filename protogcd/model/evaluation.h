@@ -15,6 +15,10 @@ namespace protogcd {
 Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t> truths,
                     std::int64_t old_classes);
 
+/// How far confidence is from how often predictions are right (analysis/calibration.h); NaN where
+/// no truth is known.
+double calibration_error_of(const Predictions& predictions, std::span<const std::int32_t> truths);
+
 /// Class by class: who is taken for whom, and how often rightly.
 class ClassTables {
  public:

@@ -61,6 +61,7 @@ std::string ModelInfo::to_json() const {
         {"threshold", outliers->threshold},  {"images", outliers->images},
         {"held_out", outliers->held_out},    {"concentrations", outliers->concentrations}};
   }
+  if (confidence) json["confidence"] = confidence->to_json();
   for (const auto& share : stability) {
     json["stability"].push_back(nullptr);
     if (share) json["stability"].back() = *share;
@@ -129,6 +130,7 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
     const bool is_of_01 = format == kFormatOf01;
     info.width = is_of_01 ? json.at("head").at("width") : json.at("width");
     if (!is_of_01) info.method = json.at("method");
+    if (json.contains("confidence")) info.confidence = Confidence::from_json(json.at("confidence"));
     if (json.contains("stability"))
       info.stability = stability_from(json.at("stability"), info.classes.size(), origin);
     if (json.contains("outliers"))
@@ -202,6 +204,16 @@ at::Tensor TrainedModel::scores_of(const at::Tensor& cosines) const {
   if (!prototypes_.bias.defined()) return cosines;
   const at::NoGradGuard no_grad;
   return cosines * lengths_.to(cosines.options()) + prototypes_.bias.to(cosines.options());
+}
+
+at::Tensor TrainedModel::posterior_of(const at::Tensor& scores) const {
+  const at::NoGradGuard no_grad;
+  const auto& calibrated = info_.confidence;
+  if (!calibrated) return at::softmax(scores / info_.temperature, 1);
+  const at::Tensor is_new = scores.argmax(1, /*keepdim=*/true) >= info_.old_classes;  // [B, 1]
+  const at::Tensor temperatures =
+      at::where(is_new, calibrated->new_temperature, calibrated->old_temperature);
+  return at::softmax(scores / temperatures.to(scores.scalar_type()), 1);
 }
 
 LoaderOptions TrainedModel::center_loader(std::size_t threads) const {

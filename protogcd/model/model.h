@@ -19,6 +19,7 @@
 #include "protogcd/engine/trunk.h"
 #include "protogcd/model/prototypes.h"
 #include "protogcd/nn/backbone.h"
+#include "protogcd/run/confidence.h"
 
 namespace protogcd {
 
@@ -41,7 +42,7 @@ struct ModelInfo {
   std::string method;      ///< that trained it; empty: none did, or a version that knew but one
   std::int64_t width = 0;  ///< D, of the features
   std::int64_t first_trained_block = 0;
-  double temperature = 0.1;  ///< of the confidence
+  double temperature = 0.1;  ///< of the posterior that was trained
   Preprocessing preprocessing;
   ReadingOptions reading;
   std::string tensors_sha256;   ///< of model.safetensors
@@ -50,6 +51,7 @@ struct ModelInfo {
   std::string backbone_sha256;
   std::int64_t backbone_heads = 0;
   std::optional<OutlierCalibration> outliers = {};  ///< nothing: no threshold is known
+  std::optional<Confidence> confidence = {};        ///< nothing: the temperature for all classes
   /// [K]: how much of a class trainings from other beginnings find again, 0 to 1, where it had
   /// images; empty where there was but one beginning.
   std::vector<std::optional<double>> stability = {};
@@ -80,6 +82,7 @@ class TrainedModel {
 
   const ModelInfo& info() const { return info_; }
   void set_outliers(OutlierCalibration calibration) { info_.outliers = std::move(calibration); }
+  void set_confidence(const Confidence& confidence) { info_.confidence = confidence; }
   void set_stability(std::vector<std::optional<double>> stability) {
     info_.stability = std::move(stability);
   }
@@ -97,6 +100,9 @@ class TrainedModel {
   at::Tensor cosines(const TrunkTokens& tokens) const { return cosines_of(features(tokens)); }
   /// What decides about the class, of cosines [B, K]: themselves, or with the prototypes' bias.
   at::Tensor scores_of(const at::Tensor& cosines) const;
+  /// Probabilities of scores [B, K]: at the model's temperature, or as its confidence was
+  /// calibrated.
+  at::Tensor posterior_of(const at::Tensor& scores) const;
   LoaderOptions center_loader(std::size_t threads) const;
 
   /// `of_method`: what else was trained, for whoever goes on from it.

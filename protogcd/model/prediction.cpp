@@ -30,7 +30,7 @@ void Predictions::add(const at::Tensor& cosines, const TrainedModel& model) {
   const at::Tensor scores = model.scores_of(cosines);
   const at::Tensor label = std::get<1>(scores.max(1));
   const at::Tensor best = cosines.gather(1, label.unsqueeze(1)).squeeze(1);
-  const at::Tensor chances = at::softmax(scores / info.temperature, 1);  // [B, K]
+  const at::Tensor chances = model.posterior_of(scores);  // [B, K]
   const at::Tensor columns =
       at::stack({label.to(at::kDouble), chances.amax(1).to(at::kDouble), best.to(at::kDouble)})
           .to(at::kCPU)
@@ -73,8 +73,7 @@ void Predictions::assign(const std::vector<std::int32_t>& classes, const at::Ten
                                 .to(at::kLong)
                                 .unsqueeze(1);  // [N, 1]
   const at::Tensor on_cpu = cosines.to(at::kCPU, at::kFloat);
-  const at::Tensor probabilities =
-      at::softmax(model.scores_of(on_cpu) / model.info().temperature, 1);
+  const at::Tensor probabilities = model.posterior_of(model.scores_of(on_cpu));
   const auto picked = [&](const at::Tensor& rows) {
     const at::Tensor column = rows.gather(1, chosen).squeeze(1).contiguous();
     const auto* first = column.const_data_ptr<float>();

@@ -17,7 +17,7 @@ namespace protogcd {
 /// Of N images, each [N].
 struct Predictions {
   std::vector<std::int32_t> labels;   ///< argmax over the prototypes
-  std::vector<float> confidence;      ///< its posterior at the model's temperature
+  std::vector<float> confidence;      ///< its posterior (TrainedModel::posterior_of)
   std::vector<float> typicality;      ///< cosine to its prototype
   std::vector<double> outlier_score;  ///< by the model's score, higher is more outlying
   std::vector<double> marginal;       ///< mean posterior, [K]

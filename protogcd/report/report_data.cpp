@@ -256,6 +256,7 @@ Json summary_of(const RunResult& result, const fs::path& run) {
           {"outliers", result.outliers},
           {"outliers_in_words", outliers_in_words(result, kebab_flag)},
           {"suspect", suspect_in_words(result)},
+          {"confidence", result.confidence ? result.confidence->in_words() : ""},
           {"all", number_or_null(scores, "all")},
           {"old", number_or_null(scores, "old")},
           {"new", number_or_null(scores, "new")},

@@ -19,9 +19,10 @@ constexpr const char* kLockFile = ".lock";
 /// All that a run writes at its top.
 bool is_of_a_run(const std::string& name) {
   using namespace run_files;
-  for (const char* known : {kLockFile, kConfig, kRun, kEstimate, kTune, kStarts, kMetrics,
-                            kPredictions, kLabelNext, kLabels, kRounds, kImages, kResult, kSkipped,
-                            kFindings, kModel, kCheckpoints, kBank, kReport}) {
+  for (const char* known :
+       {kLockFile, kConfig,      kRun,       kEstimate,    kTune,   kStarts, kConfidence,
+        kMetrics,  kPredictions, kLabelNext, kLabels,      kRounds, kImages, kResult,
+        kSkipped,  kFindings,    kModel,     kCheckpoints, kBank,   kReport}) {
     if (name == known) return true;
   }
   return name.starts_with(kEventsPrefix) || name.starts_with("embeddings.") ||

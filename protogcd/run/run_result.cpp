@@ -118,6 +118,11 @@ nlohmann::json to_json(const RunResult& result) {
   json["k_new"] = result.k - result.k_old;
   if (result.estimate) json["estimate"] = result.estimate->to_json();
   if (result.tuning) json["tuning"] = result.tuning->to_json();
+  if (result.confidence) json["confidence_calibration"] = result.confidence->to_json();
+  if (!std::isnan(result.calibration_error)) {
+    json["calibration_error"] = {{"before", result.calibration_error_before},
+                                 {"after", result.calibration_error}};
+  }
   json["images"] = {{"labelled", result.labelled},
                     {"unlabelled", result.unlabelled},
                     {"test", result.test},
@@ -159,6 +164,12 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   if (json.contains("findings")) result.findings = finding_counts_from_json(json.at("findings"));
   if (json.contains("estimate")) result.estimate = ClassNumber::from_json(json.at("estimate"));
   if (json.contains("tuning")) result.tuning = Tuning::from_json(json.at("tuning"));
+  if (json.contains("confidence_calibration"))
+    result.confidence = Confidence::from_json(json.at("confidence_calibration"));
+  if (json.contains("calibration_error")) {
+    result.calibration_error_before = json.at("calibration_error").at("before");
+    result.calibration_error = json.at("calibration_error").at("after");
+  }
   const auto on_test = json.find("test");
   if (on_test != json.end() && on_test->is_object())
     result.on_test = evaluation_from_json(*on_test);

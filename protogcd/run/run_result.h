@@ -13,6 +13,7 @@
 
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/run/class_number.h"
+#include "protogcd/run/confidence.h"
 #include "protogcd/run/evaluation.h"
 #include "protogcd/run/findings_file.h"
 #include "protogcd/run/found_classes.h"
@@ -22,8 +23,13 @@ namespace protogcd {
 
 struct RunResult {
   std::int64_t k = 0, k_old = 0;
-  std::optional<ClassNumber> estimate = {};  ///< where K was not given
-  std::optional<Tuning> tuning = {};         ///< where settings were tried
+  std::optional<ClassNumber> estimate = {};   ///< where K was not given
+  std::optional<Tuning> tuning = {};          ///< where settings were tried
+  std::optional<Confidence> confidence = {};  ///< where it was calibrated
+  /// Expected calibration error of the predictions of unlabelled images, where the truth is known,
+  /// and at the method's own temperature; NaN: not known.
+  double calibration_error = std::numeric_limits<double>::quiet_NaN(),
+         calibration_error_before = std::numeric_limits<double>::quiet_NaN();
   std::size_t labelled = 0, unlabelled = 0, test = 0, skipped = 0;
   std::int64_t epochs = 0;
   double seconds = 0;  ///< of all its processes, but for what one did after its last checkpoint

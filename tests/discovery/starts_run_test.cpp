@@ -33,8 +33,9 @@ TEST(StartsRun, SeveralAreTriedAndItIsSaid) {
     EXPECT_EQ(found.contains("stability"), found.at("images") > 0) << found;
   EXPECT_THAT(tiny.read("run/predictions.csv"), HasSubstr(",is_outlier,stability,class_1,"));
   // Other images get what the run found of their class.
-  json_of(run_protogcd({"predict", "--model", tiny.folder / "run", "--images", tiny.folder / "demo/outliers",
-                        "--out", tiny.folder / "p.csv", "--device", "cpu", "--json"}));
+  json_of(run_protogcd({"predict", "--model", tiny.folder / "run", "--images",
+                        tiny.folder / "demo/outliers", "--out", tiny.folder / "p.csv", "--device",
+                        "cpu", "--json"}));
   const CsvTable predicted = CsvTable::read(tiny.folder / "p.csv");
   const auto name = predicted.column("class"), stability = predicted.column("stability");
   for (const CsvRow& row : predicted.rows())

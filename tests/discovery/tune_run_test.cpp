@@ -99,7 +99,8 @@ TEST(Tune, TheChoiceDoesNotDependOnTheTruth) {
   for (const char* name : {"right", "wrong"}) {
     const fs::path manifest = work.folder / (std::string(name) + ".csv");
     write_manifest(work, manifest, std::string(name) == "wrong");
-    std::vector<std::string> command = work.command("discover", name, {"--tune", "--threads", "2"});
+    std::vector<std::string> command =
+        work.command("discover", name, {"--tune", "--calibrate-confidence", "--threads", "2"});
     for (const char* flag : {"--labelled", "--unlabelled", "--truth"}) {
       const auto given = std::ranges::find(command, flag);
       command.erase(given, given + 2);
@@ -109,6 +110,7 @@ TEST(Tune, TheChoiceDoesNotDependOnTheTruth) {
   }
   EXPECT_NE(results["right"].at("all"), results["wrong"].at("all")) << "else truth changed nothing";
   EXPECT_EQ(choice_of(work, "right"), choice_of(work, "wrong"));
+  EXPECT_EQ(work.read("right/confidence.json"), work.read("wrong/confidence.json"));
 }
 
 TEST(Tune, FewerThanFourLabelledClassesAreSaidAndNotTuned) {

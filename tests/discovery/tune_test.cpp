@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "protogcd/core/json.h"
+#include "protogcd/discovery/trials.h"
 
 namespace protogcd {
 namespace {

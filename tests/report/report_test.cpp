@@ -26,10 +26,10 @@ namespace protogcd {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::kHostile;
 using testing::kImages;
 using testing::kWidth;
+using ::testing::Not;
 using testing::TemporaryFolder;
 using testing::write_run;
 

@@ -119,6 +119,7 @@ export interface Report {
     outliers: number;
     outliers_in_words: string; // what they are, and how many chance alone would make
     suspect: string; // why the backbone may be to blame; empty where it is not
+    confidence: string; // how far it is to be trusted; empty where nobody looked
     all: number | null;
     old: number | null;
     new: number | null;

@@ -20,12 +20,15 @@ export function summary(report: Report): HTMLElement {
   const trying = report.tuning?.seconds ? `, ${duration(report.tuning.seconds)} of it to try settings` : '';
   cards.append(card(duration(s.seconds), s.epochs ? `${s.epochs} epochs` : 'without training', `${s.device}${counting}${trying}`));
   const children: Node[] = [cards];
-  if (s.suspect) children.push(h('p', { class: 'problem', role: 'note' }, `${s.suspect[0]!.toUpperCase()}${s.suspect.slice(1)}.`));
+  if (s.suspect) children.push(h('p', { class: 'problem', role: 'note' }, sentence(s.suspect)));
   if (s.next) children.push(h('p', { class: 'lead', role: 'note' }, 'This was a first look, without training. Now train: ', h('code', {}, s.next)));
   if (report.estimate) children.push(estimate(report));
   if (report.tuning) children.push(h('p', { class: 'tuning' }, report.tuning.words));
+  if (s.confidence) children.push(h('p', { class: 'confidence' }, sentence(s.confidence)));
   return section('summary', 'Summary', '', ...children);
 }
+
+const sentence = (words: string): string => `${words[0]!.toUpperCase()}${words.slice(1)}.`;
 
 const kSmoothed = ' It is read from these values smoothed, so a single point may lie higher.';
 /** Why the estimate need not be the highest point, by what decided (gcd/class_number.h). */

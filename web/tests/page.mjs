@@ -64,6 +64,9 @@ await check('the number of classes is drawn and told in words', async () => {
   assert.match(await page.locator('.estimate figcaption').textContent(), /estimate, 4; the band is its interval, 3 to 5\. It is read from these values smoothed/);
   assert.match(await page.locator('.figures').textContent(), /9 s of it to count classes/);
 });
+await check('how far confidence is to be trusted is told in words', async () => {
+  assert.match(await page.locator('.confidence').textContent(), /^Confidence was checked on 50 labelled images.* is 4 points off .* would be 21 as/);
+});
 await check('settings that were tried are told in words', async () => {
   assert.match(await page.locator('.tuning').textContent(), /lambda_entropy x 2 gets 60\.0%.*it is taken: lambda_entropy 3, borrow 1/);
   assert.match(await page.locator('.figures').textContent(), /5 s of it to try settings/);
