@@ -32,8 +32,8 @@ void print_classes(std::vector<FoundClass> classes) {
   for (const FoundClass& found : classes) width = std::max(width, found.name.size());
   const bool with_truth =
       std::ranges::any_of(classes, [](const FoundClass& found) { return !found.truth.empty(); });
-  const bool with_stability =
-      std::ranges::any_of(classes, [](const FoundClass& found) { return found.stability.has_value(); });
+  const bool with_stability = std::ranges::any_of(
+      classes, [](const FoundClass& found) { return found.stability.has_value(); });
   fmt::print("\n{:{}}  images  sure{}{}\n", "class", width, with_stability ? "  stable" : "",
              with_truth ? "   in truth mostly" : "");
   for (std::size_t i = 0; i < std::min(classes.size(), kMostRows); ++i) {
