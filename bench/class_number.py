@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-METHODS = ["clusters", "Algorithm 1", "max-acc", "silhouette", "elbow"]
+RULES = ["neighbours", "clusters", "paper", "max-acc", "silhouette", "elbow"]
 
 
 def run(program, *words):
@@ -72,7 +72,7 @@ def solve(options, seed):
                "sure": found["sure"], "seconds": round(found["seconds"], 1)}
         row["clusters"] = found["k"]
         if options.compare:
-            row.update({method: found["methods"][method]["k"] for method in METHODS})
+            row.update({method: found["methods"][method]["k"] for method in RULES})
         if options.epochs:
             row["All, K known"] = round(accuracy(options, manifest, seed, k, folder), 1)
             row["All, K estimated"] = round(accuracy(options, manifest, seed, found["k"], folder), 1)
@@ -85,7 +85,7 @@ def print_table(rows):
     print("|" + "---|" * len(header))
     for row in rows:
         print("| " + " | ".join(str(value) for value in row.values()) + " |")
-    for method in (method for method in METHODS if method in rows[0]):
+    for method in (method for method in RULES if method in rows[0]):
         errors = [abs(row[method] - row["K"]) for row in rows]
         print(f"{method}: mean absolute error {sum(errors) / len(errors):.2f}, largest {max(errors)}")
     inside = sum(row["low"] <= row["K"] <= row["high"] for row in rows)

@@ -1,6 +1,7 @@
 // `protogcd estimate-k`: how many classes are there among half-labelled images?
 #include <fmt/core.h>
 
+#include <map>
 #include <memory>
 
 #include "protogcd/cli/bench_photos.h"
@@ -11,7 +12,6 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
-#include "protogcd/discovery/class_number_baselines.h"
 #include "protogcd/discovery/discover.h"
 #include "protogcd/nn/device.h"
 
@@ -25,17 +25,6 @@ struct EstimateVerbOptions {
   bool compare = false, overwrite = false;
 };
 
-struct Method {
-  std::string name;
-  std::int64_t k = 0;
-  std::string interval;
-  double seconds = 0;
-};
-
-Method as_method(const std::string& name, const ClassNumber& found) {
-  return {name, found.k, fmt::format("{}-{}", found.low, found.high), found.seconds};
-}
-
 class EstimateVerb {
  public:
   EstimateVerb(const EstimateVerbOptions& options, const Context& context, Session& session)
@@ -45,27 +34,23 @@ class EstimateVerb {
         backbone_(open_backbone(options.model.backbone, session.context.log)),
         material_(open_data(options.model.data, session.context.log), backbone_,
                   options.model.train.material, folder_ / "estimate", session.bad_image_policy(),
-                  context) {}
+                  context) {
+    how_.rule = rule_for(material_.set(), how_);
+  }
 
+  std::string rule() const { return std::string(name_of(how_.rule)); }
   ClassNumber estimate() { return estimate_class_number(material_, backbone_, how_, context_); }
 
-  /// The other rule, where there are the labelled images that one of them needs, and the baselines.
-  std::vector<Method> others() {
-    std::vector<Method> methods;
-    if (material_.set().dataset().old_classes > 0) {
+  /// What the other rules say.
+  std::map<std::string, ClassNumber> others() {
+    std::map<std::string, ClassNumber> found;
+    for (const ClassNumberRule rule : kClassNumberRules) {
+      if (rule == how_.rule || !can_count(rule, material_.set(), how_)) continue;
       ClassNumberOptions other = how_;
-      const bool was_paper = how_.rule == ClassNumberRule::kPaper;
-      other.rule = was_paper ? ClassNumberRule::kClusters : ClassNumberRule::kPaper;
-      methods.push_back(as_method(was_paper ? "clusters" : "Algorithm 1",
-                                  estimate_class_number(material_, backbone_, other, context_)));
+      other.rule = rule;
+      found.emplace(name_of(rule), estimate_class_number(material_, backbone_, other, context_));
     }
-    for (auto& [name, k, seconds] : baseline_class_numbers(
-             untrained_candidate(material_, backbone_, context_), labelled_classes(material_.set()),
-             static_cast<std::int64_t>(material_.set().dataset().old_classes),
-             largest_class_number(material_.set(), how_), context_)) {
-      methods.push_back({name, k, "", seconds});
-    }
-    return methods;
+    return found;
   }
 
   std::vector<ClassNumberPoint> curve() {
@@ -106,11 +91,17 @@ void write_curve(const std::filesystem::path& file, const std::vector<ClassNumbe
   csv.commit();
 }
 
-void print_table(const std::vector<Method>& methods, std::optional<std::int64_t> truth) {
-  fmt::print("\n{:<12}  {:>4}  {:>9}  {:>8}\n", "method", "K", "interval", "seconds");
-  for (const Method& method : methods) {
-    fmt::print("{:<12}  {:>4}  {:>9}  {:>8.1f}\n", method.name, method.k, method.interval,
-               method.seconds);
+void print_table(const std::map<std::string, ClassNumber>& rules,
+                 std::optional<std::int64_t> truth) {
+  fmt::print("\n{:<12}  {:>4}  {:>9}  {:<11}  {:>8}\n", "rule", "K", "interval", "sure", "seconds");
+  for (const ClassNumberRule rule : kClassNumberRules) {
+    const auto row = rules.find(std::string(name_of(rule)));
+    if (row == rules.end()) continue;
+    const ClassNumber& found = row->second;
+    const bool told = found.low < found.high;
+    fmt::print("{:<12}  {:>4}  {:>9}  {:<11}  {:>8.1f}\n", row->first, found.k,
+               told ? fmt::format("{}-{}", found.low, found.high) : "",
+               told ? in_words(found.sureness) : "", found.seconds);
   }
   if (truth) fmt::print("{:<12}  {:>4}\n", "in truth", *truth);
 }
@@ -132,13 +123,15 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   if (const auto truth = verb.truth()) json["truth"] = *truth;
   if (!session.json()) fmt::print("{}\n", found.in_words(flag_of));
   if (options.compare) {
-    std::vector<Method> methods = {as_method(
-        options.model.train.estimate.rule == ClassNumberRule::kPaper ? "Algorithm 1" : "clusters",
-        found)};
-    for (Method& method : verb.others()) methods.push_back(std::move(method));
-    for (const Method& method : methods)
-      json["methods"][method.name] = {{"k", method.k}, {"seconds", method.seconds}};
-    if (!session.json()) print_table(methods, verb.truth());
+    auto rules = verb.others();
+    rules.emplace(verb.rule(), found);
+    for (const auto& [name, answer] : rules) {
+      json["rules"][name] = {{"k", answer.k},
+                             {"interval", {answer.low, answer.high}},
+                             {"sure", in_words(answer.sureness)},
+                             {"seconds", answer.seconds}};
+    }
+    if (!session.json()) print_table(rules, verb.truth());
   }
   if (!options.curve.empty()) {
     write_curve(options.curve, verb.curve());
@@ -153,39 +146,40 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
 }  // namespace
 
 Verb estimate_k_verb() {
-  return {.name = "estimate-k",
-          .summary = "say how many classes there are among half-labelled images",
-          .example = "protogcd estimate-k --labelled known --unlabelled all --backbone dino-vitb16",
-          .declare = [](OptionTable& table) -> Action {
-            auto options = std::make_shared<EstimateVerbOptions>();
-            declare_estimate_options(table, options->model.train.estimate,
-                                     *options->model.train.method);
-            table
-                .add("epochs", &options->model.train.estimate.epochs,
-                     "training of a candidate of the Prototype Score, and never fewer steps than "
-                     "--min-steps")
-                .at_least(1);
-            table
-                .add("curve", &options->curve,
-                     "also score numbers from K_old to --k-max and write the curves")
-                .value_name("FILE.csv");
-            table.add("curve_points", &options->curve_points, "numbers on the curve")
-                .at_least(1)
-                .at_most(10000);
-            table.add("compare", &options->compare, "also try the other methods, and show a table")
-                .flag_only();
-            table.add("overwrite", &options->overwrite, "replace the curve's file if it exists")
-                .flag_only();
-            declare_data_options(table, options->model.data);
-            declare_backbone_options(table, options->model.backbone);
-            declare_model_options(table, options->model.train);
-            table.begin_group("Machine");
-            declare_image_options(table, options->model.images);
-            return [options](Session& session) {
-              resolve(options->model, session.context.log);
-              estimate_k(*options, session);
-            };
-          }};
+  return {
+      .name = "estimate-k",
+      .summary = "say how many classes there are among half-labelled images",
+      .example = "protogcd estimate-k --labelled known --unlabelled all --backbone dino-vitb16",
+      .declare = [](OptionTable& table) -> Action {
+        auto options = std::make_shared<EstimateVerbOptions>();
+        declare_estimate_options(table, options->model.train.estimate,
+                                 *options->model.train.method);
+        table
+            .add("epochs", &options->model.train.estimate.epochs,
+                 "training of a candidate of the Prototype Score, and never fewer steps than "
+                 "--min-steps")
+            .at_least(1);
+        table
+            .add("curve", &options->curve,
+                 "also score numbers from K_old to --k-max and write the curves")
+            .value_name("FILE.csv");
+        table.add("curve_points", &options->curve_points, "numbers on the curve")
+            .at_least(1)
+            .at_most(10000);
+        table.add("compare", &options->compare, "also count by every other rule, and show a table")
+            .flag_only();
+        table.add("overwrite", &options->overwrite, "replace the curve's file if it exists")
+            .flag_only();
+        declare_data_options(table, options->model.data);
+        declare_backbone_options(table, options->model.backbone);
+        declare_model_options(table, options->model.train);
+        table.begin_group("Machine");
+        declare_image_options(table, options->model.images);
+        return [options](Session& session) {
+          resolve(options->model, session.context.log);
+          estimate_k(*options, session);
+        };
+      }};
 }
 
 }  // namespace protogcd::cli

@@ -21,9 +21,8 @@ std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t s
     return number ? std::to_string(*number) : "as usual";
   };
   return fmt::format("rule {}, k_max {}, {} epochs, {} steps, cluster steps {}, {} seeds from {}",
-                     options.rule == ClassNumberRule::kPaper ? "paper" : "clusters",
-                     or_usual(options.k_max), options.epochs, options.min_steps,
-                     or_usual(options.cluster_steps), options.seeds, seed);
+                     name_of(options.rule), or_usual(options.k_max), options.epochs,
+                     options.min_steps, or_usual(options.cluster_steps), options.seeds, seed);
 }
 
 /// What a run that is resumed found before. `what` was done, and can be done `again`.

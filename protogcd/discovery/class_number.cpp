@@ -16,6 +16,7 @@
 #include "protogcd/core/progress.h"
 #include "protogcd/core/text.h"
 #include "protogcd/discovery/class_number_baselines.h"
+#include "protogcd/discovery/neighbour_count.h"
 
 namespace protogcd {
 namespace {
@@ -39,15 +40,17 @@ constexpr double kAccuracyExponent = 0.25;  // the silhouette leads, the accurac
 // enough on many.
 constexpr std::int64_t kClusterEpochs = 18, kLeastClusterSteps = 450, kMostClusterSteps = 1000;
 
-// The Prototype Score is first looked at in so many steps of equal ratio, then halfway between the
-// best and its neighbours until they are so near (of k): scores of nearer ones differ by noise.
-constexpr std::int64_t kCoarseSteps = 8;
-constexpr double kNearestNeighbour = 0.04;
-
 // The largest number looked at where none is given: generous, as an estimate cannot be beyond it,
 // but with so many images for a class on average, as smaller clusters are no classes.
 constexpr std::int64_t kMostPerOldClass = 3, kMostBeside = 20, kMostWithoutLabels = 100,
                        kLeastImagesPerClass = 5;
+constexpr std::int64_t kMostOfMaxAcc = 1000;  // as published
+
+// Of counting by neighbours. An interval leaves out a tenth on each side; "sure" is a promise that
+// the truth is within 10%, and "fairly sure" within 30%, nine times in ten.
+constexpr double kTenth = 1.2816, kTwentieth = 1.6449;  // normal quantiles
+constexpr double kSureWithin = 1.1, kFairlyWithin = 1.3;
+constexpr double kNothingSaid = 0.1;  // with fewer neighbours of the same class, any number may do
 
 /// Prototypes of the smaller model that is clustered: more than classes are likely, as too many
 /// split classes and too few merge them.
@@ -84,13 +87,14 @@ class Estimator {
         backbone_(backbone),
         options_(options),
         context_(context),
+        rule_(rule_for(material.set(), options)),
         labels_(labelled_classes(material.set())),
         k_old_(static_cast<std::int64_t>(material.set().dataset().old_classes)),
         k_max_(largest_class_number(material.set(), options)) {}
 
   ClassNumber run();
   std::int64_t steps() const {
-    if (!trains()) return 0;
+    if (!trains() || rule_ != ClassNumberRule::kClusters) return 0;
     const bool smaller_too = ample_prototypes(k_old_) < k_max_;
     return options_.seeds * cluster_steps() * (smaller_too ? 2 : 1);
   }
@@ -122,16 +126,19 @@ class Estimator {
     return values;
   }
   void try_numbers(const std::vector<std::int64_t>& ks);
+  ClassNumber decide();
+  ClassNumber by_neighbours();
   ClassNumber by_clusters();
-  ClassNumber by_score();
+  ClassNumber by_others();
   ClassNumber by_algorithm_1();
   ClassNumber answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const;
-  void earn_sureness(ClassNumber& result);
+  ClassNumber with_earned_sureness(ClassNumber result);
 
   TrainingMaterial& material_;
   const Backbone& backbone_;
   const ClassNumberOptions& options_;
   const Context& context_;
+  const ClassNumberRule rule_;
   const at::Tensor labels_;
   const std::int64_t k_old_, k_max_;
   std::map<std::int64_t, ClassNumberPoint> points_;
@@ -214,10 +221,10 @@ void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
     for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
       models.push_back(candidate(k, score_steps(), seed));
       models.back().schedule.epochs = epochs;
+      models.back().plan = {.borrow = 0, .fresh_views = true};  // as published
       models.back().method->become_candidate(std::nullopt);
     }
   }
-  material_.prepare_bank(0);
   Progress progress(fmt::format("try K = {}", join(fresh, ", ")),
                     models.size() * static_cast<std::uint64_t>(score_steps()), "steps",
                     context_.progress());
@@ -248,6 +255,56 @@ ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basi
   return result;
 }
 
+ClassNumber Estimator::by_neighbours() {
+  const Candidate frozen = untrained_candidate(material_, backbone_, context_);
+  const auto found =
+      count_by_neighbours(frozen.labelled, labels_, frozen.unlabelled, context_.stop);
+  if (!found) throw InternalError("neighbours were asked where they say nothing");
+  const auto whole = [&](double k) {
+    return std::clamp(static_cast<std::int64_t>(k), k_old_, k_max_);
+  };
+  // What is known of sizes is an assumption where labels do not show it, or show that they differ.
+  const double fewer = 1 + found->size_doubt, more = 1 + found->size_spread;
+  const double margin = std::exp(found->log_margin(kTenth)),
+               wide = std::exp(found->log_margin(kTwentieth)) * std::max(fewer, more);
+  ClassNumberPeak peak{.k = whole(std::round(found->k)),
+                       .low = whole(found->k / margin / fewer),
+                       .high = whole(std::ceil(found->k * margin * more))};
+  if (found->purity < kNothingSaid) {
+    peak.low = k_old_;
+    peak.high = k_max_;
+  } else if (found->purity >= kLeastPurity && wide <= kFairlyWithin) {
+    peak.sureness = wide <= kSureWithin ? Sureness::kSure : Sureness::kFairly;
+  }
+  ClassNumber result = answer(peak, ClassNumberBasis::kNeighbours);
+  result.neighbours = {.purity = found->purity,
+                       .labelled_share = found->labelled_share,
+                       .class_size = found->class_size};
+  return result;
+}
+
+/// Others' ways, which say neither how far they may be off nor how sure they are.
+ClassNumber Estimator::by_others() {
+  const Candidate frozen = untrained_candidate(material_, backbone_, context_);
+  const auto answered = [&](std::int64_t k, ClassNumberBasis basis) {
+    return answer({.k = k, .low = k, .high = k}, basis);
+  };
+  if (rule_ == ClassNumberRule::kMaxAcc)
+    return answered(max_acc(frozen, labels_, k_old_, k_max_, context_), ClassNumberBasis::kMaxAcc);
+  const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
+  const auto curve = cluster_curve(frozen, labels_, ks, kStarts, context_);
+  std::vector<double> inertias, silhouettes;
+  for (std::size_t i = 0; i < ks.size(); ++i) {
+    points_.try_emplace(ks[i], unknown(ks[i])).first->second.silhouette = curve[i].silhouette;
+    inertias.push_back(curve[i].inertia);
+    silhouettes.push_back(curve[i].silhouette);
+  }
+  if (rule_ == ClassNumberRule::kElbow)
+    return answered(ks[elbow_of(inertias)], ClassNumberBasis::kElbow);
+  const auto best = std::ranges::max_element(silhouettes) - silhouettes.begin();
+  return answered(ks[static_cast<std::size_t>(best)], ClassNumberBasis::kSilhouette);
+}
+
 ClassNumber Estimator::by_clusters() {
   const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
   if (trains()) {
@@ -257,14 +314,6 @@ ClassNumber Estimator::by_clusters() {
   }
   std::vector<double> scores = smoothed(of_points(ks, &ClassNumberPoint::silhouette));
   const double best = *std::ranges::max_element(scores);
-  const bool can_score = trains() && has_labels();
-  if (best < kApart && can_score) {
-    context_.log.info(
-        fmt::format("the best silhouette is {:.2f}, at any number of clusters: classes are not "
-                    "apart enough to count clusters; searching the Prototype Score",
-                    best));
-    return by_score();
-  }
   if (has_labels()) {
     if (trains()) frozen_accuracies(ks);
     const std::vector<double> accuracy =
@@ -279,38 +328,6 @@ ClassNumber Estimator::by_clusters() {
   peak.high = std::min(peak.high + between, k_max_);
   if (best < kApart) peak.sureness = Sureness::kUnsure;
   return answer(peak, trains() ? ClassNumberBasis::kClusters : ClassNumberBasis::kFrozenClusters);
-}
-
-/// A coarse grid, then halfway to the neighbours of the best until they are near.
-ClassNumber Estimator::by_score() {
-  std::vector<std::int64_t> coarse;
-  for (std::int64_t i = 0; i <= kCoarseSteps; ++i) {
-    const double share = static_cast<double>(i) / kCoarseSteps;
-    coarse.push_back(
-        std::lround(static_cast<double>(k_old_) *
-                    std::pow(static_cast<double>(k_max_) / static_cast<double>(k_old_), share)));
-  }
-  try_numbers(coarse);
-  for (;;) {
-    std::vector<std::int64_t> ks;
-    for (const auto& [k, point] : points_)
-      if (!std::isnan(point.log_score)) ks.push_back(k);
-    const auto best =
-        std::ranges::max_element(ks, {}, [&](std::int64_t k) { return points_.at(k).log_score; });
-    const std::int64_t near =
-        std::max<std::int64_t>(1, std::lround(kNearestNeighbour * static_cast<double>(*best)));
-    std::vector<std::int64_t> next;
-    if (best != ks.begin() && *best - *(best - 1) > near) next.push_back((*best + *(best - 1)) / 2);
-    if (best + 1 != ks.end() && *(best + 1) - *best > near)
-      next.push_back((*best + *(best + 1)) / 2);
-    if (next.empty()) {
-      std::vector<double> scores;
-      for (const std::int64_t k : ks) scores.push_back(points_.at(k).log_score);
-      return answer(find_peak(ks, scores, kScoreTolerance * static_cast<double>(k_old_)),
-                    ClassNumberBasis::kPrototypeScore);
-    }
-    try_numbers(next);
-  }
 }
 
 ClassNumber Estimator::by_algorithm_1() {
@@ -337,10 +354,10 @@ ClassNumber Estimator::by_algorithm_1() {
 
 /// Whatever decided: where the backbone's own features do not keep the labelled classes together, a
 /// peak is no knowledge of classes. Without labelled images nothing says what a class is.
-void Estimator::earn_sureness(ClassNumber& result) {
+ClassNumber Estimator::with_earned_sureness(ClassNumber result) {
   if (!has_labels()) {
     result.sureness = Sureness::kUnsure;
-    return;
+    return result;
   }
   if (!trains()) result.sureness = std::max(result.sureness, Sureness::kFairly);
   if (std::isnan(points_.at(result.k).frozen_accuracy)) frozen_accuracies({result.k});
@@ -348,13 +365,26 @@ void Estimator::earn_sureness(ClassNumber& result) {
   if (fit < kWholeClasses) result.sureness = std::max(result.sureness, Sureness::kFairly);
   if (fit < kLeastForFairly) result.sureness = Sureness::kUnsure;
   std::ranges::find(result.curve, result.k, &ClassNumberPoint::k)->frozen_accuracy = fit;
+  return result;
+}
+
+ClassNumber Estimator::decide() {
+  switch (rule_) {
+    case ClassNumberRule::kNeighbours:
+      return by_neighbours();
+    case ClassNumberRule::kClusters:
+      return with_earned_sureness(by_clusters());
+    case ClassNumberRule::kPaper:
+      return with_earned_sureness(by_algorithm_1());
+    default:
+      return by_others();
+  }
 }
 
 ClassNumber Estimator::run() {
   const auto start = std::chrono::steady_clock::now();
   check_class_number(material_.set(), options_);
-  ClassNumber result = options_.rule == ClassNumberRule::kPaper ? by_algorithm_1() : by_clusters();
-  earn_sureness(result);
+  ClassNumber result = decide();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -377,14 +407,47 @@ std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& 
 
 }  // namespace
 
+std::string_view name_of(ClassNumberRule rule) {
+  constexpr std::string_view kNames[] = {"neighbours", "clusters",   "paper",
+                                         "max-acc",    "silhouette", "elbow"};
+  return kNames[static_cast<int>(rule)];
+}
+
+bool can_count(ClassNumberRule rule, const TrainingSet& set, const ClassNumberOptions& options) {
+  const std::size_t old = set.dataset().old_classes;
+  switch (rule) {
+    case ClassNumberRule::kNeighbours:
+      return old >= 2 && set.count(SampleSet::kLabelled) > old;
+    case ClassNumberRule::kPaper:
+      return old > 0 && options.model.method->trains();
+    case ClassNumberRule::kMaxAcc:
+      return old > 0;
+    default:
+      return true;
+  }
+}
+
+ClassNumberRule rule_for(const TrainingSet& set, const ClassNumberOptions& options) {
+  const bool falls_back =
+      options.rule == ClassNumberRule::kNeighbours && !can_count(options.rule, set, options);
+  return falls_back ? ClassNumberRule::kClusters : options.rule;
+}
+
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
   const auto old = static_cast<std::int64_t>(set.dataset().old_classes);
   if (options.k_max) return *options.k_max;
   const auto images = static_cast<std::int64_t>(set.train().size());
   const auto unlabelled = static_cast<std::int64_t>(set.count(SampleSet::kUnlabelled));
-  const std::int64_t generous =
-      old == 0 ? kMostWithoutLabels : kMostPerOldClass * old + kMostBeside;
-  return std::max(old, std::min({generous, images / kLeastImagesPerClass, old + unlabelled}));
+  const std::int64_t a_fifth = images / kLeastImagesPerClass;
+  const auto most = [&] {
+    const ClassNumberRule rule = rule_for(set, options);
+    if (rule == ClassNumberRule::kMaxAcc) return kMostOfMaxAcc;
+    if (rule == ClassNumberRule::kNeighbours) return a_fifth;
+    const std::int64_t generous =
+        old == 0 ? kMostWithoutLabels : kMostPerOldClass * old + kMostBeside;
+    return std::min(generous, a_fifth);
+  };
+  return std::max(old, std::min(most(), old + unlabelled));
 }
 
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options) {
@@ -394,11 +457,11 @@ void check_class_number(const TrainingSet& set, const ClassNumberOptions& option
     throw UsageError(fmt::format("{} paper trains models, and {} does not train",
                                  option_name("rule"), options.model.method->name()));
   }
-  if (old == 0 && options.rule == ClassNumberRule::kPaper) {
+  if (old == 0 && !can_count(rule_for(set, options), set, options)) {
     throw DataError(
-        "Algorithm 1 of the paper counts classes with the help of labelled images, and there are "
-        "none",
-        fmt::format("leave out {} paper, or name the number with {}", option_name("rule"),
+        fmt::format("{} {} counts classes with the help of labelled images, and there are none",
+                    option_name("rule"), name_of(options.rule)),
+        fmt::format("leave out {}, or name the number with {}", option_name("rule"),
                     option_name("k")));
   }
   if (unlabelled == 0)

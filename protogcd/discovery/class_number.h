@@ -1,20 +1,23 @@
-// How many classes are there? (paper, section IV; docs/class-number.md says which rule does what.)
+// How many classes are there? (paper, section IV; docs/class-number.md says which rule is how
+// good.)
 //
-//   kClusters  Two models with more prototypes than classes are likely are trained, and their
-//              features clustered for every K: how distinct are the clusters (mean silhouette)?
-//              Clusters of the features as they were before training: do they keep the labelled
-//              classes whole (max-acc's accuracy)? K is where silhouette x accuracy^(1/4) is
-//              highest. Where even the best silhouette is low, classes are not apart from each
-//              other, and the Prototype Score is searched instead. Without labelled images the
-//              silhouette decides alone; for a method that does not train, that of the features as
-//              they are.
-//   kPaper     Algorithm 1: a binary search for the highest Prototype Score, as published.
+//   kNeighbours  The default. Nearest neighbours of labelled images by the backbone's own features
+//                tell how large a class is, and so how many there are (neighbour_count.h). Trains
+//                nothing. Where fewer than two classes are labelled, kClusters.
+//   kClusters    Two models with more prototypes than classes are likely are trained, and their
+//                features clustered for every K: how distinct are the clusters (mean silhouette)?
+//                Clusters of the features as they were before training: do they keep the labelled
+//                classes whole (max-acc's accuracy)? K is where silhouette x accuracy^(1/4) is
+//                highest. Without labelled images the silhouette decides alone; for a method that
+//                does not train, that of the features as they are.
+//   kPaper       Algorithm 1: a binary search for the highest Prototype Score, as published.
+//   kMaxAcc, kSilhouette, kElbow   others' ways (class_number_baselines.h)
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "protogcd/discovery/prototype_score.h"
@@ -23,14 +26,21 @@
 
 namespace protogcd {
 
-enum class ClassNumberRule { kClusters, kPaper };
+enum class ClassNumberRule { kNeighbours, kClusters, kPaper, kMaxAcc, kSilhouette, kElbow };
+
+/// As an option has them: neighbours, clusters, paper, max-acc, silhouette, elbow.
+std::string_view name_of(ClassNumberRule rule);
+inline constexpr ClassNumberRule kClassNumberRules[] = {
+    ClassNumberRule::kNeighbours, ClassNumberRule::kClusters,   ClassNumberRule::kPaper,
+    ClassNumberRule::kMaxAcc,     ClassNumberRule::kSilhouette, ClassNumberRule::kElbow};
 
 struct ClassNumberOptions {
-  ClassNumberRule rule = ClassNumberRule::kClusters;
-  /// Nothing: 3 K_old + 20 (100 where K_old is 0), at most a fifth of the images.
+  ClassNumberRule rule = ClassNumberRule::kNeighbours;
+  /// Nothing: by neighbours, a fifth of the images; by max-acc 1,000, as published; else 3 K_old +
+  /// 20 (100 where K_old is 0), at most a fifth of the images.
   std::optional<std::int64_t> k_max = {};
-  std::int64_t epochs = 3;       ///< of a candidate of the Prototype Score, and
-  std::int64_t min_steps = 350;  ///< never fewer steps than these
+  std::int64_t epochs = 3;     ///< of a candidate of the Prototype Score, and
+  std::int64_t min_steps = 1;  ///< never fewer steps than these
   /// Of a model whose features are clustered; nothing: 18 epochs, at least 450 and at most 1,000.
   std::optional<std::int64_t> cluster_steps = {};
   std::int64_t seeds = 1;  ///< repetitions, which narrow the noise
@@ -39,13 +49,12 @@ struct ClassNumberOptions {
 };
 
 /// UsageError or DataError where there is nothing to estimate from: no unlabelled images, none that
-/// are labelled for Algorithm 1, or a k_max below the old classes or above what the images can
-/// tell.
+/// are labelled for a rule that needs them, or a k_max below the old classes or above what the
+/// images can tell.
 void check_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptions& options);
 
-/// Training steps that an estimate takes where clusters can be counted; a search for the Prototype
-/// Score takes more.
+/// Training steps that an estimate takes; how many a binary search takes is not known before.
 std::int64_t estimate_steps(TrainingMaterial& material, const Backbone& backbone,
                             const ClassNumberOptions& options, const Context& context);
 
@@ -66,6 +75,12 @@ std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
 /// too) move the search to the left.
 std::int64_t search_new_classes(
     std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores);
+
+/// Whether these images and this method allow a rule. Neighbours need two labelled classes, and a
+/// second labelled image in one of them.
+bool can_count(ClassNumberRule rule, const TrainingSet& set, const ClassNumberOptions& options);
+/// The rule that is asked for; clusters where neighbours say nothing.
+ClassNumberRule rule_for(const TrainingSet& set, const ClassNumberOptions& options);
 
 /// The numbers from low to high that are looked at: all, or evenly spread ones where they are many.
 std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high);

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-#include <chrono>
 #include <limits>
 #include <map>
 
@@ -11,12 +9,9 @@
 #include "protogcd/analysis/bounded_minimum.h"
 #include "protogcd/cluster/kmeans.h"
 #include "protogcd/cluster/silhouette.h"
-#include "protogcd/discovery/class_number.h"
 
 namespace protogcd {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::vector<std::int32_t> small_numbers(const at::Tensor& labels) {
   const at::Tensor narrow = labels.to(at::kInt).contiguous();
@@ -31,21 +26,6 @@ double labelled_accuracy(const Clustering& clusters, const at::Tensor& labels) {
   return clustering_accuracy(confusion, match_clusters(confusion),
                              static_cast<std::int32_t>(confusion.classes()))
       .all;
-}
-
-std::int64_t max_acc(const Points& points, const at::Tensor& labels, std::int64_t k_old,
-                     std::int64_t k_max, const Context& context) {
-  std::map<std::int64_t, double> known;  // the search comes back to the same numbers
-  const auto loss = [&](double place) {
-    const auto k = static_cast<std::int64_t>(place);
-    if (!known.contains(k)) {
-      known[k] = -labelled_accuracy(
-          kmeans(points, {.k = k, .seed = context.seed, .stop = context.stop}), labels);
-    }
-    return known.at(k);
-  };
-  return static_cast<std::int64_t>(bounded_minimum(
-      loss, {.low = static_cast<double>(k_old), .high = static_cast<double>(k_max)}));
 }
 
 }  // namespace
@@ -95,31 +75,20 @@ std::size_t elbow_of(const std::vector<double>& values) {
   return best;
 }
 
-std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
-                                                        const at::Tensor& labels,
-                                                        std::int64_t k_old, std::int64_t k_max,
-                                                        const Context& context) {
-  const auto seconds_since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
+std::int64_t max_acc(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
+                     std::int64_t k_max, const Context& context) {
+  const Points points(at::cat({frozen.labelled, frozen.unlabelled}), "features");
+  std::map<std::int64_t, double> known;  // the search comes back to the same numbers
+  const auto loss = [&](double place) {
+    const auto k = static_cast<std::int64_t>(place);
+    if (!known.contains(k)) {
+      known[k] = -labelled_accuracy(
+          kmeans(points, {.k = k, .seed = context.seed, .stop = context.stop}), labels);
+    }
+    return known.at(k);
   };
-  std::vector<BaselineClassNumber> results;
-  if (k_old > 0) {
-    const auto start = Clock::now();
-    const Points points(at::cat({frozen.labelled, frozen.unlabelled}), "features");
-    const std::int64_t k = max_acc(points, labels, k_old, k_max, context);
-    results.push_back({"max-acc", k, seconds_since(start)});
-  }
-
-  const auto second = Clock::now();
-  const auto ks = class_number_grid(std::max<std::int64_t>(k_old, 2), k_max);
-  const auto curve = cluster_curve(frozen, labels, ks, 3, context);
-  std::vector<double> inertias;
-  for (const ClusterPoint& point : curve) inertias.push_back(point.inertia);
-  const auto best = std::ranges::max_element(curve, {}, &ClusterPoint::silhouette) - curve.begin();
-  const double took = seconds_since(second);
-  results.push_back({"silhouette", ks[static_cast<std::size_t>(best)], took});
-  results.push_back({"elbow", ks[elbow_of(inertias)], took});
-  return results;
+  return static_cast<std::int64_t>(bounded_minimum(
+      loss, {.low = static_cast<double>(k_old), .high = static_cast<double>(k_max)}));
 }
 
 }  // namespace protogcd

@@ -1,4 +1,4 @@
-// Other ways to count classes, on the features of the backbone as it is: for comparison.
+// Others' ways to count classes, on the features of the backbone as it is.
 //
 //   max-acc     GCD's (Vaze et al. 2022): the K whose k-means clusters agree best with the given
 //               labels, searched by bounded Brent as the released code does
@@ -7,24 +7,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "protogcd/training/candidate.h"
 
 namespace protogcd {
 
-struct BaselineClassNumber {
-  std::string method;
-  std::int64_t k = 0;
-  double seconds = 0;
-};
-
 /// labels [N_l] int64 of the labelled images.
-std::vector<BaselineClassNumber> baseline_class_numbers(const Candidate& frozen,
-                                                        const at::Tensor& labels,
-                                                        std::int64_t k_old, std::int64_t k_max,
-                                                        const Context& context);
+std::int64_t max_acc(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
+                     std::int64_t k_max, const Context& context);
 
 /// Of k-means clusters of all images, for each number of clusters: the share of the labelled images
 /// that are in the cluster matched to their class. What max-acc maximises.

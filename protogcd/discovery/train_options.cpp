@@ -88,17 +88,20 @@ void declare_estimate_options(OptionTable& table, ClassNumberOptions& options,
   table.begin_group("Number of classes");
   table
       .add("k_max", &options.k_max,
-           "most classes there can be; 3 K_old + 20 (100 without labelled images), at most a fifth "
-           "of the images, if not given")
+           "most classes there can be; if not given, a fifth of the images, but 3 K_old + 20 (100 "
+           "without labelled images) where clusters are counted")
       .at_least(1)
       .incidental();  // the number that was found is what counts
-  if (!method.trains()) return;
+  std::vector<std::pair<std::string, ClassNumberRule>> rules;
+  for (const ClassNumberRule rule : kClassNumberRules) rules.emplace_back(name_of(rule), rule);
   table
       .add_choice<ClassNumberRule, ClassNumberRule>(
-          "rule", &options.rule,
-          {{"clusters", ClassNumberRule::kClusters}, {"paper", ClassNumberRule::kPaper}},
-          "how classes are counted: by clusters of trained features, or as the paper's Algorithm 1")
+          "rule", &options.rule, std::move(rules),
+          "how classes are counted: by nearest neighbours of labelled images, by clusters of "
+          "trained features, as the paper's Algorithm 1, or in ways that others use "
+          "(docs/class-number.md)")
       .incidental();
+  if (!method.trains()) return;
   table
       .add("cluster_steps", &options.cluster_steps,
            "training steps of a model whose features are clustered; 18 epochs, but 450 to 1,000 "

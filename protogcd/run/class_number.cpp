@@ -28,8 +28,9 @@ double score_of(const nlohmann::json& json) {
 }
 
 constexpr const char* kSurenessWords[] = {"sure", "fairly sure", "unsure"};
-constexpr const char* kBasisWords[] = {"clusters", "prototype score", "algorithm 1",
-                                       "frozen clusters"};
+constexpr const char* kBasisWords[] = {
+    "clusters",   "prototype score", "algorithm 1", "frozen clusters",
+    "neighbours", "max-acc",         "silhouette",  "elbow"};
 
 /// The enumerator whose word this is.
 template <class Enum, std::size_t kCount>
@@ -59,15 +60,21 @@ nlohmann::json ClassNumber::to_json() const {
                       {"log_centr_score", logarithm(point.log_centroids)},
                       {"log_proto_score", logarithm(point.log_score)}});
   }
-  return {{"k", k},
-          {"k_old", k_old},
-          {"k_new", k - k_old},
-          {"interval", {low, high}},
-          {"sure", protogcd::in_words(sureness)},
-          {"by", protogcd::in_words(basis)},
-          {"is_largest", is_largest},
-          {"curve", points},
-          {"seconds", seconds}};
+  nlohmann::json json = {{"k", k},
+                         {"k_old", k_old},
+                         {"k_new", k - k_old},
+                         {"interval", {low, high}},
+                         {"sure", protogcd::in_words(sureness)},
+                         {"by", protogcd::in_words(basis)},
+                         {"is_largest", is_largest},
+                         {"curve", points},
+                         {"seconds", seconds}};
+  if (neighbours) {
+    json["neighbours"] = {{"purity", neighbours->purity},
+                          {"labelled_share", neighbours->labelled_share},
+                          {"class_size", neighbours->class_size}};
+  }
+  return json;
 }
 
 ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
@@ -87,6 +94,12 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
                             score_of(point.at("log_proto_score"))});
   }
   result.seconds = json.at("seconds");
+  if (json.contains("neighbours")) {
+    const auto& found = json.at("neighbours");
+    result.neighbours = {.purity = found.at("purity"),
+                         .labelled_share = found.at("labelled_share"),
+                         .class_size = found.at("class_size")};
+  }
   return result;
 }
 
@@ -112,6 +125,22 @@ std::string clusters_in_words(const ClassNumber& found) {
       100 * accuracy);
 }
 
+/// How the number was reached, so that a person can see whether its assumption holds.
+std::string neighbours_in_words(const ClassNumber& found) {
+  if (!found.neighbours) return "Counted by nearest neighbours of labelled images";
+  const auto& [purity, labelled_share, class_size] = *found.neighbours;
+  if (purity < kLeastPurity) {
+    return fmt::format(
+        "This backbone does not keep the labelled classes apart: {:.0f}% of an image's nearest "
+        "neighbours are of its own class. Another one would say more",
+        100 * purity);
+  }
+  return fmt::format(
+      "By nearest neighbours {:.0f}% of the images of the labelled classes are labelled, so these "
+      "have about {:.0f} images each; the others are taken to be as large on average",
+      100 * labelled_share, class_size);
+}
+
 }  // namespace
 
 std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
@@ -122,6 +151,8 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
                          spelling ? spelling("k_max") : "k_max");
   } else if (low == high) {
     others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";
+  } else if (basis == ClassNumberBasis::kNeighbours) {
+    others = fmt::format("{} to {} are as likely", low, high);
   } else {
     others = fmt::format("{} to {}{} fit about as well", low, high,
                          unsure ? ", and numbers beyond," : "");
@@ -130,9 +161,15 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
       "Classes overlap too much to count clusters; at this number the old ones keep their images, "
       "and theirs alone, best";
   const std::string why[] = {
-      clusters_in_words(*this), kOverlapping, "Algorithm 1 of the paper ended at this number",
+      clusters_in_words(*this),
+      kOverlapping,
+      "Algorithm 1 of the paper ended at this number",
       "Clusters of this number are the most distinct by the backbone's own features, without "
-      "training: a first look"};
+      "training: a first look",
+      neighbours_in_words(*this),
+      "With this number k-means of the backbone's own features agrees best with the labels",
+      "With this number clusters of the backbone's own features are the most distinct",
+      "Here the curve of the inertia of k-means bends"};
   const std::string which =
       k_old == 0 ? "all of them new" : fmt::format("the {} old ones and {} new", k_old, k - k_old);
   return fmt::format("about {} classes: {} ({}: {}). {}. Estimated in {}.", k, which,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,34 @@ struct ClassNumberPoint {
 /// What a sentence about the labelled classes, or the word "sure", has to be earned by: accuracies
 /// of clusters of frozen features on the labelled images.
 inline constexpr double kWholeClasses = 0.8, kLeastForFairly = 0.6;
+/// With a smaller share of nearest neighbours of an image's own class, the backbone does not keep
+/// classes apart, and nothing is called sure.
+inline constexpr double kLeastPurity = 0.35;
 
 enum class Sureness { kSure, kFairly, kUnsure };
-/// What decided: clusters of trained features, the Prototype Score because clusters overlap,
-/// Algorithm 1, or clusters of features without training.
-enum class ClassNumberBasis { kClusters, kPrototypeScore, kAlgorithm1, kFrozenClusters };
+/// What decided: clusters of trained features, the Prototype Score because clusters overlapped (in
+/// runs of 0.1.0), Algorithm 1, clusters of features without training, nearest neighbours, or one
+/// of others' ways.
+enum class ClassNumberBasis {
+  kClusters,
+  kPrototypeScore,
+  kAlgorithm1,
+  kFrozenClusters,
+  kNeighbours,
+  kMaxAcc,
+  kSilhouette,
+  kElbow
+};
 
 std::string in_words(Sureness sureness);
 std::string in_words(ClassNumberBasis basis);
+
+/// What nearest neighbours of labelled images say (discovery/neighbour_count.h).
+struct NeighbourFacts {
+  double purity = 0;          ///< share of them that is of the image's own class
+  double labelled_share = 0;  ///< of the images of a labelled class
+  double class_size = 0;      ///< images of a class, labelled and unlabelled
+};
 
 struct ClassNumber {
   std::int64_t k = 0, k_old = 0;
@@ -38,6 +59,7 @@ struct ClassNumber {
   bool is_largest = false;  ///< the largest number looked at: there may be more
   std::vector<ClassNumberPoint> curve = {};
   double seconds = 0;
+  std::optional<NeighbourFacts> neighbours = {};  ///< where they decided
 
   /// Of clusters of the backbone's own features at `k`, the accuracy on the labelled images; NaN
   /// where they were not looked at.

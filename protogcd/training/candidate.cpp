@@ -117,8 +117,10 @@ void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, P
 std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbone& backbone,
                                         const std::vector<CandidateOptions>& options,
                                         Progress& progress, const Context& context) {
-  material.prepare_bank(0);
-  const std::size_t together = material.is_shareable() ? context.threads : 1;
+  const bool from_bank = std::ranges::none_of(
+      options, [](const CandidateOptions& one) { return one.plan.fresh_views; });
+  if (from_bank) material.prepare_bank(0);
+  const std::size_t together = from_bank && material.is_shareable() ? context.threads : 1;
   std::vector<Candidate> candidates;
   while (candidates.size() < options.size()) {
     std::vector<std::unique_ptr<Training>> trainings;

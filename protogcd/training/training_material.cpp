@@ -172,7 +172,7 @@ Sampler TrainingMaterial::make_sampler(const BatchStream& stream, std::uint64_t 
 std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler, std::uint64_t seed,
                                                          const TrainingPlan& plan) const {
   std::unique_ptr<ViewSource> views;
-  if (bank_) {
+  if (bank_ && !plan.fresh_views) {
     const auto prepare = [this](std::uint32_t epoch) -> const BankStore& {
       const std::lock_guard lock(bank_mutex_);
       bank_->prepare(epoch);

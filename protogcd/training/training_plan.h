@@ -14,6 +14,7 @@ struct TrainingPlan {
   std::shared_ptr<const HiddenSplit> split = {};
   /// Strength of borrowed differences; nothing: as the material's options say.
   std::optional<double> borrow = {};
+  bool fresh_views = false;  ///< new crops for every draw, also where there is a bank
 };
 
 }  // namespace protogcd

@@ -186,13 +186,9 @@ TEST_F(Counting, OneOldClassIsEnough) {
   EXPECT_EQ(find_peak(ks, curve, 0.01).k, 5);
 }
 
-TEST_F(Counting, TheBaselinesFindWellSeparatedClasses) {
+TEST_F(Counting, MaxAccFindsANumberThatKeepsTheOldClassesWhole) {
   const Clouds clouds(9, 4);
-  const auto found = baseline_class_numbers(clouds.candidate, clouds.labels, 4, 20, context_);
-  ASSERT_EQ(found.size(), 3U);
-  EXPECT_NEAR(found[0].k, 9, 5) << "max-acc: any number that keeps the old classes whole";
-  EXPECT_EQ(found[1].k, 9) << "silhouette";
-  EXPECT_NEAR(found[2].k, 9, 2) << "elbow";
+  EXPECT_NEAR(max_acc(clouds.candidate, clouds.labels, 4, 20, context_), 9, 5);
 }
 
 TEST_F(Counting, FeaturesThatAreAllTheSameGiveTheLowestNumber) {
@@ -257,6 +253,21 @@ TEST(ClassNumber, AFileThatMakesNoSenseIsAnError) {
   EXPECT_THROW(ClassNumber::from_json(with("k_old", -1)), DataError);
   EXPECT_THROW(ClassNumber::from_json(with("sure", "certain")), DataError);
   EXPECT_THROW(ClassNumber::from_json(with("by", "magic")), DataError);
+}
+
+TEST(ClassNumber, ByNeighboursSaysHowLargeClassesAreAndKeepsThat) {
+  ClassNumber found{.k = 30,
+                    .k_old = 15,
+                    .low = 27,
+                    .high = 33,
+                    .sureness = Sureness::kFairly,
+                    .basis = ClassNumberBasis::kNeighbours,
+                    .neighbours = NeighbourFacts{0.6, 0.5, 110}};
+  EXPECT_THAT(found.in_words(), AllOf(HasSubstr("27 to 33"), HasSubstr("50% of the images"),
+                                      HasSubstr("110 images each")));
+  EXPECT_EQ(ClassNumber::from_json(found.to_json()).in_words(), found.in_words());
+  found.neighbours->purity = 0.2;
+  EXPECT_THAT(found.in_words(), AllOf(HasSubstr("backbone"), HasSubstr("20%"))) << "the suspect";
 }
 
 TEST(ClassNumber, WordsSayWhereMoreClassesMayHide) {

@@ -68,7 +68,8 @@ TEST(EstimateK, SaysANumberAnIntervalAndHowLongItTook) {
   EXPECT_EQ(json.at("k_new"), k - 10);
   EXPECT_LE(json.at("interval")[0], k);
   EXPECT_GE(json.at("interval")[1], k);
-  EXPECT_FALSE(json.at("curve").empty());
+  EXPECT_EQ(json.at("by"), "neighbours");
+  EXPECT_GT(json.at("neighbours").at("class_size"), 1);
   EXPECT_GT(json.at("seconds"), 0);
   EXPECT_EQ(json.at("truth"), 16);
 }
@@ -98,8 +99,8 @@ TEST(EstimateK, SavesTheCurvesAndComparesTheMethods) {
   const std::string file = work.folder / "curve.csv";
   const auto json = json_of(run_protogcd(
       estimate(work, {"--curve", file, "--curve-points", "3", "--compare", "--k-max", "14"})));
-  for (const char* method : {"clusters", "Algorithm 1", "max-acc", "silhouette", "elbow"})
-    EXPECT_TRUE(json.at("methods").contains(method)) << method;
+  for (const char* rule : {"neighbours", "clusters", "paper", "max-acc", "silhouette", "elbow"})
+    EXPECT_TRUE(json.at("rules").contains(rule)) << rule;
   const CsvTable curve = CsvTable::read(file);
   EXPECT_THAT(curve.header(),
               ::testing::ElementsAre("k", "frozen_accuracy", "silhouette", "acc_score",
@@ -109,6 +110,27 @@ TEST(EstimateK, SavesTheCurvesAndComparesTheMethods) {
   EXPECT_EQ(curve.rows()[2].fields[0], "14");
   EXPECT_THAT(run_protogcd(estimate(work, {"--curve", file})).errors, HasSubstr("curve.csv"))
       << "nothing is overwritten unasked";
+}
+
+TEST(EstimateK, EveryRuleOfTheTableCanBeAskedForAlone) {
+  const TinyRun work;
+  const auto compared = json_of(run_protogcd(estimate(work, {"--compare"}))).at("rules");
+  for (const auto& [rule, answer] : compared.items()) {
+    const auto alone = json_of(run_protogcd(estimate(work, {"--rule", rule})));
+    EXPECT_EQ(alone.at("k"), answer.at("k")) << rule;
+    EXPECT_EQ(alone.at("interval"), answer.at("interval")) << rule;
+  }
+}
+
+TEST(EstimateK, ThePapersRuleSeesFreshViewsAlsoWhereThereIsABank) {
+  const TinyRun work;
+  const auto scores = [&](const std::vector<std::string>& views) {
+    std::vector<std::string> more = {"--rule", "paper", "--k-max", "12"};
+    more.insert(more.end(), views.begin(), views.end());
+    return json_of(run_protogcd(estimate(work, more))).at("curve");
+  };
+  const auto fresh = scores({"--views", "fresh"});
+  EXPECT_EQ(scores({"--views", "bank", "--borrow", "2"}), fresh);
 }
 
 TEST(EstimateK, WhatCannotBeCountedIsAnErrorThatSaysWhy) {
@@ -126,7 +148,7 @@ TEST(EstimateK, WhatCannotBeCountedIsAnErrorThatSaysWhy) {
 
 TEST(EstimateK, WithoutRoomForNewClassesTheAnswerIsTheOldOnesAndUnsure) {
   const TinyRun work;
-  for (const char* rule : {"clusters", "paper"}) {
+  for (const char* rule : {"neighbours", "clusters", "paper"}) {
     const auto json = json_of(run_protogcd(estimate(work, {"--rule", rule, "--k-max", "10"})));
     EXPECT_EQ(json.at("k"), 10) << rule;
     EXPECT_EQ(json.at("sure"), "unsure") << rule;

@@ -118,12 +118,17 @@ TEST_F(FirstLook, RefusesWhatOnlyTrainingKnows) {
   EXPECT_FALSE(fs::exists(work_.folder / "run"));
 }
 
-TEST_F(FirstLook, CountsClassesOnFrozenFeaturesAndIsNeverSure) {
+TEST_F(FirstLook, CountsClassesByNeighboursOrByClustersOfFrozenFeatures) {
   const auto json =
       json_of(run_protogcd(without(quick("run", {"--k-max", "18"}), {"--k"}))).at("estimate");
-  EXPECT_EQ(json.at("by"), "frozen clusters");
-  EXPECT_NE(json.at("sure"), "sure");
+  EXPECT_EQ(json.at("by"), "neighbours");
   EXPECT_GE(json.at("k").get<int>(), 10);
+  const auto clusters =
+      json_of(
+          run_protogcd(without(quick("other", {"--k-max", "18", "--rule", "clusters"}), {"--k"})))
+          .at("estimate");
+  EXPECT_EQ(clusters.at("by"), "frozen clusters");
+  EXPECT_NE(clusters.at("sure"), "sure");
 }
 
 TEST_F(FirstLook, IsABaselineInTrainAndGoesOnWhereItStood) {
@@ -153,9 +158,9 @@ TEST_F(WithoutLabels, ClassesAreCountedAndNothingIsSure) {
   EXPECT_EQ(json.at("k_new"), json.at("k"));
   EXPECT_GE(json.at("k").get<int>(), 2);
   EXPECT_EQ(json.at("sure"), "unsure");
-  EXPECT_TRUE(json.at("methods").contains("elbow"));
-  EXPECT_FALSE(json.at("methods").contains("max-acc")) << "it needs labelled images";
-  EXPECT_FALSE(json.at("methods").contains("Algorithm 1")) << "so does this";
+  EXPECT_TRUE(json.at("rules").contains("elbow"));
+  EXPECT_FALSE(json.at("rules").contains("max-acc")) << "it needs labelled images";
+  EXPECT_FALSE(json.at("rules").contains("paper")) << "so does this";
   EXPECT_EQ(column_of(work_.folder / "c.csv", "k").back(), "13") << "a fifth of the 66 images";
 
   command.insert(command.end(), {"--rule", "paper", "--overwrite"});

@@ -45,7 +45,7 @@ TEST(Trust, ABackboneThatDoesNotFitIsNamedAsTheSuspect) {
 
 TEST(Trust, ANumberOfClassesIsNeverSureWhereTheBackboneDoesNotFit) {
   const TinyRun work(12);  // its backbone is random
-  for (const char* rule : {"clusters", "paper"}) {
+  for (const char* rule : {"neighbours", "clusters", "paper"}) {
     const auto json = json_of(run_protogcd({"estimate-k",
                                             "--labelled",
                                             work.folder / "demo/labelled",
