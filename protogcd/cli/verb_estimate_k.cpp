@@ -108,7 +108,6 @@ void print_table(const std::map<std::string, ClassNumber>& rules,
 
 void estimate_k(EstimateVerbOptions options, Session& session) {
   if (!options.curve.empty()) check_output_file(options.curve, options.overwrite, "curve");
-  options.model.train.method->check_unknown_classes();
   options.model.train.material.sees_labelled = true;
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
                                           .fast_decode = options.model.images.fast_decode};

@@ -66,13 +66,27 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
     return found_before<ClassNumber>(folder.estimate(), settings,
                                      "the number of classes was estimated",
                                      "estimate the number of classes");
+  ClassNumberOptions how = estimate_of(options);
+  const auto old = static_cast<std::int64_t>(material.set().dataset().old_classes);
+  how.keep = [&](const std::vector<ClassNumberPoint>& points) {
+    const ClassNumber so_far{.k = std::max<std::int64_t>(old, 1), .k_old = old, .curve = points};
+    write_found(folder.estimate_scores(), so_far.to_json(), settings);
+  };
+  if (options.resume && fs::exists(folder.estimate_scores())) {
+    how.known =
+        found_before<ClassNumber>(folder.estimate_scores(), settings,
+                                  "numbers of classes were scored", "score numbers of classes")
+            .curve;
+    context.log.info(fmt::format("{} numbers were scored before", how.known.size()));
+  }
   ClassNumber found;
   try {
-    found = estimate_class_number(material, backbone, estimate_of(options), context);
+    found = estimate_class_number(material, backbone, how, context);
   } catch (const InterruptedError& error) {
     throw stopped(error, "the estimate", options, context);
   }
   write_found(folder.estimate(), found.to_json(), settings);
+  fs::remove(folder.estimate_scores());
   context.log.info(found.in_words(option_name));
   return found;
 }

@@ -90,7 +90,9 @@ class Estimator {
         rule_(rule_for(material.set(), options)),
         labels_(labelled_classes(material.set())),
         k_old_(static_cast<std::int64_t>(material.set().dataset().old_classes)),
-        k_max_(largest_class_number(material.set(), options)) {}
+        k_max_(largest_class_number(material.set(), options)) {
+    for (const ClassNumberPoint& point : options.known) points_.emplace(point.k, point);
+  }
 
   ClassNumber run();
   std::int64_t steps() const {
@@ -126,6 +128,21 @@ class Estimator {
     return values;
   }
   void try_numbers(const std::vector<std::int64_t>& ks);
+  std::vector<ClassNumberPoint> all_points() const {
+    std::vector<ClassNumberPoint> points;
+    for (const auto& [k, point] : points_) points.push_back(point);
+    return points;
+  }
+  void keep_points() const {
+    if (options_.keep) options_.keep(all_points());
+  }
+  /// Whether an earlier estimate has found this of all these numbers.
+  bool has(const std::vector<std::int64_t>& ks, double ClassNumberPoint::*value) const {
+    return std::ranges::all_of(ks, [&](std::int64_t k) {
+      const auto point = points_.find(k);
+      return point != points_.end() && !std::isnan(point->second.*value);
+    });
+  }
   ClassNumber decide();
   ClassNumber by_neighbours();
   ClassNumber by_clusters();
@@ -173,6 +190,7 @@ std::vector<Candidate> Estimator::trained_models() {
 
 /// The mean over the models.
 void Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
+  if (has(ks, &ClassNumberPoint::silhouette)) return;
   const std::vector<Candidate> models = trained_models();
   std::vector<double> sums(ks.size(), 0);
   for (const Candidate& model : models) {
@@ -184,6 +202,7 @@ void Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
     points_.try_emplace(ks[i], unknown(ks[i]));
     points_[ks[i]].silhouette = sums[i];
   }
+  keep_points();
 }
 
 void Estimator::frozen_accuracies(const std::vector<std::int64_t>& ks) {
@@ -240,6 +259,7 @@ void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
       point.log_score += found.log_score() / static_cast<double>(seeds);
     }
   }
+  keep_points();
 }
 
 ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basis) const {
@@ -251,7 +271,7 @@ ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basi
                      .basis = basis,
                      .is_largest = peak.k == k_max_};
   if (result.is_largest) result.sureness = Sureness::kUnsure;
-  for (const auto& [k, point] : points_) result.curve.push_back(point);
+  result.curve = all_points();
   return result;
 }
 

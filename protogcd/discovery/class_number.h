@@ -46,6 +46,10 @@ struct ClassNumberOptions {
   std::int64_t seeds = 1;  ///< repetitions, which narrow the noise
   /// Of a full run; what a candidate needs is set here.
   CandidateOptions model = {};
+  /// Scores that were found before, of the same images and settings; and who keeps those that are
+  /// found, all of them after every few.
+  std::vector<ClassNumberPoint> known = {};
+  std::function<void(const std::vector<ClassNumberPoint>&)> keep = {};
 };
 
 /// UsageError or DataError where there is nothing to estimate from: no unlabelled images, none that

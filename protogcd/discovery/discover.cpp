@@ -309,7 +309,6 @@ Discovery discover(const DiscoverOptions& options, const Context& context) {
 
 ClassNumber estimate_class_number(const DiscoverOptions& options, const Context& context) {
   const TrainOptions& train = options.train;
-  train.method->check_unknown_classes();
   const ComputeThreads threads(context.threads);
   const ScratchFolder folder;  // for a bank that memory has no room for
   const Backbone backbone = open_backbone(options.backbone, context.log);

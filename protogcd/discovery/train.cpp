@@ -489,7 +489,6 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (options.material.grad_from_block)
     check_first_trained_block(backbone.config, *options.material.grad_from_block);
   const bool estimates = !options.k && options.estimate_k;
-  if (estimates) options.method->check_unknown_classes();
   if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;

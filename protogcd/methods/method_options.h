@@ -42,9 +42,6 @@ class MethodOptions {
   virtual void change_epochs(std::int64_t /*before*/, std::int64_t /*now*/) {}
   /// The key of the weight that is worth trying on a collection (discovery/tune.h); empty: none.
   virtual std::string tuned_option() const { return {}; }
-  /// UsageError where the classes must be known before training, and their number is yet to be
-  /// estimated.
-  virtual void check_unknown_classes() const {}
   /// What the numbers depend on beside the options' values: the content of a file that one names.
   virtual std::map<std::string, std::string> identity() const { return {}; }
   /// False: no step is ever taken, `outcome` is all of it, on features of the backbone as it is.

@@ -143,6 +143,23 @@ std::string neighbours_in_words(const ClassNumber& found) {
 
 }  // namespace
 
+std::string ClassNumber::reason_in_words() const {
+  constexpr const char* kOverlapping =
+      "Classes overlap too much to count clusters; at this number the old ones keep their images, "
+      "and theirs alone, best";
+  const std::string why[] = {
+      clusters_in_words(*this),
+      kOverlapping,
+      "Algorithm 1 of the paper ended at this number",
+      "Clusters of this number are the most distinct by the backbone's own features, without "
+      "training: a first look",
+      neighbours_in_words(*this),
+      "With this number k-means of the backbone's own features agrees best with the labels",
+      "With this number clusters of the backbone's own features are the most distinct",
+      "Here the curve of the inertia of k-means bends"};
+  return why[static_cast<int>(basis)];
+}
+
 std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   const bool unsure = sureness == Sureness::kUnsure;
   std::string others;
@@ -157,23 +174,10 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
     others = fmt::format("{} to {}{} fit about as well", low, high,
                          unsure ? ", and numbers beyond," : "");
   }
-  constexpr const char* kOverlapping =
-      "Classes overlap too much to count clusters; at this number the old ones keep their images, "
-      "and theirs alone, best";
-  const std::string why[] = {
-      clusters_in_words(*this),
-      kOverlapping,
-      "Algorithm 1 of the paper ended at this number",
-      "Clusters of this number are the most distinct by the backbone's own features, without "
-      "training: a first look",
-      neighbours_in_words(*this),
-      "With this number k-means of the backbone's own features agrees best with the labels",
-      "With this number clusters of the backbone's own features are the most distinct",
-      "Here the curve of the inertia of k-means bends"};
   const std::string which =
       k_old == 0 ? "all of them new" : fmt::format("the {} old ones and {} new", k_old, k - k_old);
   return fmt::format("about {} classes: {} ({}: {}). {}. Estimated in {}.", k, which,
-                     protogcd::in_words(sureness), others, why[static_cast<int>(basis)],
+                     protogcd::in_words(sureness), others, reason_in_words(),
                      human_seconds(seconds));
 }
 

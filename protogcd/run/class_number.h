@@ -69,6 +69,8 @@ struct ClassNumber {
   nlohmann::json to_json() const;
   /// DataError where it makes no sense.
   static ClassNumber from_json(const nlohmann::json& json);
+  /// For people: what the number comes from.
+  std::string reason_in_words() const;
   /// For people: what was found, and how sure that is.
   std::string in_words(const OptionSpelling& spelling = {}) const;
 };

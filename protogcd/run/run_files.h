@@ -6,9 +6,10 @@
 
 namespace protogcd::run_files {
 
-inline constexpr const char* kConfig = "config.toml";            ///< the resolved options
-inline constexpr const char* kRun = "run.json";                  ///< what it ran on
-inline constexpr const char* kEstimate = "estimate.json";        ///< K, where it was estimated
+inline constexpr const char* kConfig = "config.toml";      ///< the resolved options
+inline constexpr const char* kRun = "run.json";            ///< what it ran on
+inline constexpr const char* kEstimate = "estimate.json";  ///< K, where it was estimated
+inline constexpr const char* kEstimateScores = "estimate-scores.json";  ///< while it goes on
 inline constexpr const char* kStarts = "starts.json";            ///< of short trainings before it
 inline constexpr const char* kConfidence = "confidence.json";    ///< where it was calibrated
 inline constexpr const char* kTune = "tune.json";                ///< settings that were tried

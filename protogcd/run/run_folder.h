@@ -28,6 +28,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / run_files::kConfig; }
   std::filesystem::path estimate() const { return path_ / run_files::kEstimate; }
+  std::filesystem::path estimate_scores() const { return path_ / run_files::kEstimateScores; }
   std::filesystem::path starts() const { return path_ / run_files::kStarts; }
   std::filesystem::path confidence() const { return path_ / run_files::kConfidence; }
   std::filesystem::path tune() const { return path_ / run_files::kTune; }

@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include <fmt/core.h>
+
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
 #include "tests/discovery/run_helpers.h"
@@ -192,15 +194,48 @@ TEST(Discover, IsTheSameAsIfTheEstimatedNumberHadBeenGiven) {
   work.expect_same("run", "given");
 }
 
-TEST(Discover, APriorNeedsAKnownNumberAndNothingIsLost) {
+TEST(Discover, APriorHoldsForTheNumberThatIsEstimated) {
   const TinyRun work;
-  json_of(run_protogcd(discover(work, "run")));
-  write_file_atomically(work.folder / "prior.csv", "class,share\nnew-01,0.5\n");
+  const std::string prior = work.folder / "prior.csv";
+  write_file_atomically(prior, "class,share\nstar,0.2\n");
+  const auto json = json_of(run_protogcd(discover(work, "run", {"--prior", prior})));
+  json_of(run_protogcd(
+      work.command("discover", "given", {"--k", json.at("k").dump(), "--prior", prior})));
+  work.expect_same("run", "given");
+  json_of(run_protogcd(discover(work, "even")));
+  EXPECT_NE(work.read("run/metrics.jsonl"), work.read("even/metrics.jsonl"))
+      << "it is not forgotten";
+}
+
+TEST(Discover, APriorOfAClassThatIsNotFoundIsAnErrorThatKeepsTheEstimate) {
+  const TinyRun work;
+  write_file_atomically(work.folder / "prior.csv", "class,share\nnew-99,0.5\n");
   const ProgramResult result =
-      run_protogcd(discover(work, "run", {"--prior", work.folder / "prior.csv", "--overwrite"}));
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.errors, HasSubstr("--prior"));
-  EXPECT_TRUE(std::filesystem::exists(work.folder / "run/result.json")) << "the run before";
+      run_protogcd(discover(work, "run", {"--prior", work.folder / "prior.csv"}));
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("prior.csv:2"), HasSubstr("new-99")));
+  EXPECT_TRUE(std::filesystem::exists(work.folder / "run/estimate.json"));
+}
+
+/// Algorithm 1 trains a model for each number that it compares: those that were scored before a
+/// kill are not trained again.
+TEST(Discover, AKilledSearchGoesOnWithTheNumbersThatItHasScored) {
+  const TinyRun work;
+  const std::vector<std::string> paper = {"--rule", "paper", "--min-steps", "12"};
+  json_of(run_protogcd(discover(work, "straight", paper)));
+  const auto scores = work.folder / "run/estimate-scores.json";
+  const ProgramResult killed = testing::signal_protogcd(
+      discover(work, "run", paper), SIGKILL, [&] { return std::filesystem::exists(scores); });
+  EXPECT_EQ(killed.exit_code, -SIGKILL);
+  ASSERT_TRUE(std::filesystem::exists(scores));
+  const std::size_t scored = nlohmann::json::parse(read_text_file(scores)).at("curve").size();
+  EXPECT_GE(scored, 2U);
+  const ProgramResult resumed =
+      run_protogcd({"discover", "--out", work.folder / "run", "--resume", "--json"});
+  json_of(resumed);
+  work.expect_same("straight", "run");
+  EXPECT_THAT(resumed.errors, HasSubstr(fmt::format("{} numbers were scored before", scored)));
+  EXPECT_FALSE(std::filesystem::exists(scores)) << "estimate.json has it all";
 }
 
 TEST(Discover, AnEstimateIsNotTakenForOneWithOtherSettings) {

@@ -330,6 +330,7 @@ std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
 
 void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
   hard_scope = HardScope::kBatch;
+  prior.clear();  // of classes whose number is not known yet
   // How classes are counted was worked out with models of the published settings.
   if (preset == ProtoGcdPreset::kGeneral) {
     preset = ProtoGcdPreset::kReference;
@@ -344,12 +345,6 @@ void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
 void ProtoGcdOptions::change_epochs(std::int64_t before, std::int64_t now) {
   if (ramp_epochs && *ramp_epochs > 0)
     ramp_epochs = std::max<std::int64_t>(*ramp_epochs * now / before, 1);
-}
-
-void ProtoGcdOptions::check_unknown_classes() const {
-  if (!prior.empty())
-    throw UsageError(fmt::format("{} names new classes: say with {} how many there are",
-                                 option_name("prior"), option_name("k")));
 }
 
 std::map<std::string, std::string> ProtoGcdOptions::identity() const {

@@ -55,7 +55,6 @@ struct ProtoGcdOptions : MethodOptions {
   void become_candidate(std::optional<std::int64_t> epochs) override;
   void change_epochs(std::int64_t before, std::int64_t now) override;
   std::string tuned_option() const override { return "lambda_entropy"; }
-  void check_unknown_classes() const override;
   bool sees_labelled() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   std::map<std::string, std::string> identity() const override;
   std::unique_ptr<Method> make(const MethodInput& input) const override;
