@@ -11,6 +11,7 @@ inline constexpr const char* kRun = "run.json";                  ///< what it ra
 inline constexpr const char* kEstimate = "estimate.json";        ///< K, where it was estimated
 inline constexpr const char* kStarts = "starts.json";            ///< of short trainings before it
 inline constexpr const char* kConfidence = "confidence.json";    ///< where it was calibrated
+inline constexpr const char* kForeign = "foreign.json";          ///< images set aside
 inline constexpr const char* kTune = "tune.json";                ///< settings that were tried
 inline constexpr const char* kMetrics = "metrics.jsonl";         ///< metrics_file.h
 inline constexpr const char* kPredictions = "predictions.csv";   ///< predictions_table.h
