@@ -5,7 +5,8 @@
 namespace protogcd {
 
 std::string_view sample_set_name(SampleSet set) {
-  constexpr std::string_view kNames[] = {"labelled", "unlabelled", "test", "calibration"};
+  constexpr std::string_view kNames[] = {"labelled", "unlabelled", "test", "calibration",
+                                         "set aside"};
   return kNames[static_cast<int>(set)];
 }
 

@@ -12,8 +12,8 @@
 
 namespace protogcd {
 
-/// kCalibration: labelled images that training does not see.
-enum class SampleSet : std::uint8_t { kLabelled, kUnlabelled, kTest, kCalibration };
+/// kCalibration: labelled images that training does not see; kAside: unlabelled ones.
+enum class SampleSet : std::uint8_t { kLabelled, kUnlabelled, kTest, kCalibration, kAside };
 
 std::string_view sample_set_name(SampleSet set);
 
@@ -27,7 +27,8 @@ struct Sample {
   SampleSet set = SampleSet::kUnlabelled;
 };
 
-/// Samples are ordered: labelled, then unlabelled, then test, then those kept out for calibration.
+/// Samples are ordered: labelled, then unlabelled, then test, then those kept out for calibration,
+/// then those set aside.
 /// Classes are ordered: the old ones (those of the labelled set), then the new ones that the hidden
 /// labels name. Labels are positions in that list.
 struct Dataset {

@@ -9,6 +9,7 @@
 #include "protogcd/discovery/confidence.h"
 #include "protogcd/discovery/train.h"
 #include "protogcd/discovery/tune.h"
+#include "protogcd/training/candidate.h"
 
 namespace protogcd {
 namespace {
@@ -104,6 +105,30 @@ Starts starts_of(const RunFolder& folder, TrainingMaterial& material, const Back
     throw stopped(error, "the short trainings", options, context);
   }
   if (!found.empty()) write_found(folder.starts(), found.to_json(), settings);
+  return found;
+}
+
+ForeignImages foreign_of(const RunFolder& folder, TrainingMaterial& material,
+                         const Backbone& backbone, const at::Tensor& labelled,
+                         const TrainOptions& options, const Context& context) {
+  const std::size_t unlabelled = material.set().count(SampleSet::kUnlabelled);
+  if (unlabelled == 0) return {};
+  const std::string settings = fmt::format("{} unlabelled images", unlabelled);
+  const bool sets_aside = options.set_foreign_aside;
+  if (sets_aside && options.resume && fs::exists(folder.foreign()))
+    return found_before<ForeignImages>(folder.foreign(), settings, "foreign images were looked for",
+                                       "look for foreign images")
+        .checked(unlabelled, folder.foreign().string());
+  ForeignImages found =
+      find_foreign(labelled, labelled_classes(material.set()),
+                   untrained_features(material, backbone, SampleSet::kUnlabelled, context));
+  if (!sets_aside) return found;
+  write_found(folder.foreign(), found.to_json(), settings);
+  context.log.info(
+      found.why_kept.empty()
+          ? fmt::format("{} unlabelled images look unlike all that is labelled: not trained on",
+                        found.places.size())
+          : found.why_kept);
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "protogcd/core/context.h"
+#include "protogcd/discovery/foreign.h"
 #include "protogcd/discovery/starts.h"
 #include "protogcd/discovery/train_options.h"
 #include "protogcd/nn/backbone.h"
@@ -26,6 +27,12 @@ Tuning tuning_of(const RunFolder& folder, TrainingMaterial& material, const Back
 /// Where the run begins (discovery/starts.h); none where one beginning is enough.
 Starts starts_of(const RunFolder& folder, TrainingMaterial& material, const Backbone& backbone,
                  const TrainOptions& options, std::int64_t k, const Context& context);
+
+/// Unlabelled images unlike all that is labelled (discovery/foreign.h); `labelled` are the
+/// untrained features of the labelled ones. Kept in the folder where they are to be set aside.
+ForeignImages foreign_of(const RunFolder& folder, TrainingMaterial& material,
+                         const Backbone& backbone, const at::Tensor& labelled,
+                         const TrainOptions& options, const Context& context);
 
 /// How far its confidence is to be trusted (discovery/confidence.h).
 Confidence confidence_of(const RunFolder& folder, TrainingMaterial& material,

@@ -38,7 +38,8 @@ class Search {
   explicit Search(const TrainingSet& set) : set_(set), places_(set.sources().size()) {
     std::vector<bool> seen(set.sources().size());
     constexpr SampleSet kLabelsFirst[] = {SampleSet::kLabelled, SampleSet::kCalibration,
-                                          SampleSet::kUnlabelled, SampleSet::kTest};
+                                          SampleSet::kUnlabelled, SampleSet::kAside,
+                                          SampleSet::kTest};
     for (const SampleSet which : kLabelsFirst) {
       for (const Sample& sample : set.of(which)) {
         if (seen[sample.source]) continue;
@@ -96,6 +97,18 @@ class Search {
     }
   }
 
+  /// The most foreign first.
+  void add_foreign(const ForeignImages& foreign) {
+    const auto unlabelled = set_.of(SampleSet::kUnlabelled), aside = set_.of(SampleSet::kAside);
+    std::vector<std::size_t> order(foreign.places.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return foreign.similarity[i]; });
+    for (const std::size_t i : order) {
+      add(FindingKind::kForeign, aside.empty() ? unlabelled[foreign.places[i]] : aside[i],
+          foreign.similarity[i]);
+    }
+  }
+
   const FindingCounts& counts() const { return counts_; }
   std::vector<Finding> findings() {
     std::ranges::stable_sort(findings_, {}, &Finding::kind);
@@ -133,12 +146,13 @@ class Search {
 }  // namespace
 
 FindingCounts write_findings_of(TrainingMaterial& material, const Backbone& backbone,
-                                const at::Tensor& labelled, const std::filesystem::path& file,
-                                const Context& context) {
+                                const at::Tensor& labelled, const ForeignImages& foreign,
+                                const std::filesystem::path& file, const Context& context) {
   const TrainingSet& set = material.set();
   Search search(set);
   search.find_near_duplicates(context);
   search.find_faults(backbone.preprocessing.size);
+  search.add_foreign(foreign);
   if (labelled.defined()) {
     std::vector<Sample> samples;
     for (const SampleSet which : {SampleSet::kLabelled, SampleSet::kCalibration})

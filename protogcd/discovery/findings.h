@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "protogcd/core/context.h"
+#include "protogcd/discovery/foreign.h"
 #include "protogcd/nn/backbone.h"
 #include "protogcd/run/findings_file.h"
 #include "protogcd/training/training_material.h"
@@ -14,10 +15,11 @@
 namespace protogcd {
 
 /// Writes findings.csv, says in a line or two what is in it, and changes nothing else. `labelled`
-/// are the untrained features of the labelled images, not defined where there are none. The
-/// material must have looked at its images.
+/// are the untrained features of the labelled images, not defined where there are none;
+/// `foreign` what was found before any image was set aside. The material must have looked at its
+/// images.
 FindingCounts write_findings_of(TrainingMaterial& material, const Backbone& backbone,
-                                const at::Tensor& labelled, const std::filesystem::path& file,
-                                const Context& context);
+                                const at::Tensor& labelled, const ForeignImages& foreign,
+                                const std::filesystem::path& file, const Context& context);
 
 }  // namespace protogcd

@@ -99,7 +99,7 @@ std::vector<std::size_t> attention_examples(const Predictions& predictions, cons
 void write_attention(const std::filesystem::path& file, const Backbone& backbone,
                      const TrainedModel& model, const TrainingSet& set,
                      const std::vector<std::size_t>& examples, std::size_t threads) {
-  const auto samples = set.of(SampleSet::kUnlabelled);
+  const std::vector<Sample> samples = set.to_predict();
   std::map<std::uint32_t, std::int64_t> row_of;
   std::vector<std::uint32_t> sources;
   for (const std::size_t row : examples) {

@@ -189,6 +189,8 @@ class Trainer {
         placement_(material.placement()),
         info_(std::move(info)),
         set_(material.set()),
+        to_predict_(set_.to_predict()),
+        truths_(truths_of(to_predict_)),
         model_(backbone, info_, placement_, material.trunk()),
         method_(make_method()),
         sets_(material, model_.blocks(), context) {}
@@ -205,7 +207,8 @@ class Trainer {
   void warn_of_empty_classes(const RunResult& result) const;
   void write_report_files(const at::Tensor& features);
   void write_features(const at::Tensor& after);
-  Evaluation evaluate_on(SampleSet set);
+  Predictions predict(std::initializer_list<SampleSet> sets);
+  std::vector<std::int32_t> found_labels() const;
 
   const TrainOptions& options_;
   const Clock::time_point started_;
@@ -219,6 +222,8 @@ class Trainer {
   const Placement placement_;
   const ModelInfo info_;
   const TrainingSet& set_;
+  const std::vector<Sample> to_predict_;    ///< all that came without a label, and
+  const std::vector<std::int32_t> truths_;  ///< what is known of it
   TrainedModel model_;
   std::unique_ptr<Method> method_;
   MaterialFeatures sets_;
@@ -242,44 +247,65 @@ std::unique_ptr<Method> Trainer::make_method() const {
 void Trainer::evaluate_all() {
   outcome_ = method_->outcome(sets_);
   model_.set_prototypes(outcome_.prototypes);
-  on_unlabelled_ = evaluate_on(SampleSet::kUnlabelled);
-  if (set_.count(SampleSet::kTest) > 0) on_test_ = evaluate_on(SampleSet::kTest);
+  predictions_ = predict({SampleSet::kUnlabelled, SampleSet::kAside});
+  predictions_.labels = found_labels();
+  on_unlabelled_ = evaluate(predictions_, truths_, info_.old_classes);
+  if (set_.count(SampleSet::kTest) > 0) {
+    on_test_ = evaluate(predict({SampleSet::kTest}), truths_of(set_.of(SampleSet::kTest)),
+                        info_.old_classes);
+  }
 }
 
-Evaluation Trainer::evaluate_on(SampleSet set) {
-  Predictions predictions = predict_all(model_, material_.tokens(set), context_);
-  if (set == SampleSet::kUnlabelled && !outcome_.labels.empty())
-    predictions.labels = outcome_.labels;
-  const Evaluation evaluation = evaluate(predictions, truths_of(set_.of(set)), info_.old_classes);
-  if (set == SampleSet::kUnlabelled) predictions_ = std::move(predictions);
-  return evaluation;
+Predictions Trainer::predict(std::initializer_list<SampleSet> sets) {
+  Predictions predictions;
+  for (const SampleSet set : sets) {
+    material_.tokens(set).for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
+      predictions.add(model_.cosines(tokens), model_);
+    });
+  }
+  predictions.finish();
+  return predictions;
+}
+
+/// By the prototypes, or as the method found them in another way: it has not seen what was set
+/// aside.
+std::vector<std::int32_t> Trainer::found_labels() const {
+  std::vector<std::int32_t> labels = predictions_.labels;
+  std::ranges::copy(outcome_.labels, labels.begin());
+  return labels;
 }
 
 /// The outlier threshold comes from labelled images that training has not seen; where too few were
 /// kept out, from the unlabelled images, of which it is a fixed share. Returns the features of the
 /// unlabelled images, if there are any.
 at::Tensor Trainer::calibrate_and_predict() {
-  const auto unlabelled = set_.of(SampleSet::kUnlabelled);
-  if (unlabelled.empty()) return {};
-  const ModelOutputs outputs = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
-                                          "the unlabelled images", context_);
+  if (to_predict_.empty()) return {};
+  const ModelOutputs trained_on = outputs_of(model_, material_.tokens(SampleSet::kUnlabelled),
+                                             "the unlabelled images", context_);
   at::Tensor held_out;
   if (set_.count(SampleSet::kCalibration) >= kLeastForThreshold) {
     held_out = outputs_of(model_, material_.tokens(SampleSet::kCalibration),
                           "the images kept out of training", context_)
                    .cosines;
   }
-  calibration_error_before_ = calibration_error_of(predictions_, truths_of(unlabelled));
+  calibration_error_before_ = calibration_error_of(predictions_, truths_);
   if (confidence_) model_.set_confidence(*confidence_);
-  model_.set_outliers(calibrate_outliers(model_.info(), outputs.cosines, options_.outlier_score,
+  model_.set_outliers(calibrate_outliers(model_.info(), trained_on.cosines, options_.outlier_score,
                                          options_.outlier_keep, held_out));
+  ModelOutputs all = trained_on;
+  if (set_.count(SampleSet::kAside) > 0) {
+    const ModelOutputs aside =
+        outputs_of(model_, material_.tokens(SampleSet::kAside), "the images set aside", context_);
+    all = {.features = at::cat({all.features, aside.features}),
+           .cosines = at::cat({all.cosines, aside.cosines})};
+  }
   predictions_ = {};
   predictions_.keep_posterior = true;
-  predictions_.add(outputs.cosines, model_);
+  predictions_.add(all.cosines, model_);
   predictions_.finish();
-  if (!outcome_.labels.empty()) predictions_.assign(outcome_.labels, outputs.cosines, model_);
-  calibration_error_ = calibration_error_of(predictions_, truths_of(unlabelled));
-  return outputs.features;
+  if (!outcome_.labels.empty()) predictions_.assign(found_labels(), all.cosines, model_);
+  calibration_error_ = calibration_error_of(predictions_, truths_);
+  return all.features;
 }
 
 /// Extras, after everything that the run is for: attention that cannot be had is no failure.
@@ -300,24 +326,23 @@ void Trainer::write_features(const at::Tensor& after) {
   const auto untrained = make_trained_blocks(backbone_.vit, info_.first_trained_block,
                                              placement_.trained, placement_.device);
   std::vector<at::Tensor> parts;
-  material_.tokens(SampleSet::kUnlabelled)
-      .for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
-        const at::NoGradGuard no_grad;
-        parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
-      });
+  for (const SampleSet set : {SampleSet::kUnlabelled, SampleSet::kAside}) {
+    material_.tokens(set).for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
+      const at::NoGradGuard no_grad;
+      parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
+    });
+  }
   write_embeddings(folder_.embeddings(), {.before = at::cat(parts),
                                           .after = after,
                                           .prototypes = unit_rows(model_.prototypes().centres),
-                                          .truths = truths_of(set_.of(SampleSet::kUnlabelled)),
+                                          .truths = truths_,
                                           .classes = set_.dataset().classes});
 }
 
 void Trainer::write_predictions() {
   PredictionWriter writer(folder_.predictions(), model_.info(), kShownProbabilities);
-  const auto samples = set_.of(SampleSet::kUnlabelled);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    writer.row(comparable_path(set_.sources().path(samples[i].source)), predictions_, i);
-  }
+  for (std::size_t i = 0; i < to_predict_.size(); ++i)
+    writer.row(comparable_path(set_.sources().path(to_predict_[i].source)), predictions_, i);
   writer.commit();
 }
 
@@ -327,11 +352,10 @@ void Trainer::write_label_queue(const at::Tensor& features) {
   for (const SampleSet set : {SampleSet::kLabelled, SampleSet::kCalibration}) {
     for (const Sample& sample : set_.of(set)) ++labelled[static_cast<std::size_t>(sample.truth)];
   }
-  const auto samples = set_.of(SampleSet::kUnlabelled);
   std::vector<LabelNext> rows;
   for (const auto& [image, why] : label_queue(features, predictions_, model_.info(), labelled)) {
     const PredictedImage found = predictions_.row(
-        comparable_path(set_.sources().path(samples[image].source)), image, model_.info());
+        comparable_path(set_.sources().path(to_predict_[image].source)), image, model_.info());
     rows.push_back({found.path, found.class_name, found.confidence, why});
   }
   write_label_next(folder_.label_next(), rows);
@@ -366,36 +390,36 @@ RunResult Trainer::run() {
   note_method(folder_, options_.method->name(), *method_);
   context_.log.info(
       fmt::format("{} labelled, {} unlabelled and {} test images; {} old and {} new classes",
-                  set_.count(SampleSet::kLabelled), set_.count(SampleSet::kUnlabelled),
+                  set_.count(SampleSet::kLabelled), to_predict_.size(),
                   set_.count(SampleSet::kTest), info_.old_classes, info_.k() - info_.old_classes));
-  if (std::ranges::all_of(set_.of(SampleSet::kUnlabelled),
-                          [](const Sample& sample) { return sample.truth < 0; }))
+  if (std::ranges::all_of(truths_, [](std::int32_t truth) { return truth < 0; }))
     context_.log.info("no labels to compare with: accuracies are not told");
   if (options_.method->trains()) train_epochs();
   if (!on_unlabelled_) evaluate_all();  // no training, or resumed after its last epoch
   const at::Tensor features = calibrate_and_predict();
 
-  RunResult result{.k = info_.k(),
-                   .k_old = info_.old_classes,
-                   .confidence = confidence_,
-                   .calibration_error = calibration_error_,
-                   .calibration_error_before = calibration_error_before_,
-                   .labelled = set_.count(SampleSet::kLabelled),
-                   .unlabelled = set_.count(SampleSet::kUnlabelled),
-                   .test = set_.count(SampleSet::kTest),
-                   .skipped = set_.skipped().listed(set_.sources()),
-                   .epochs = options_.epochs(),
-                   .on_unlabelled = *on_unlabelled_,
-                   .on_test = on_test_,
-                   .classes = describe_classes(info_.classes, info_.old_classes,
-                                               predictions_.labels, predictions_.confidence,
-                                               truths_of(set_.of(SampleSet::kUnlabelled)),
-                                               set_.dataset().classes),
-                   .outliers = predictions_.outliers(model_.info()),
-                   .outlier_keep = options_.outlier_keep,
-                   .frozen_accuracy = frozen_accuracy_,
-                   .out = options_.out};
-  const auto stability = class_stability(starts_, predictions_.labels, info_.k());
+  RunResult result{
+      .k = info_.k(),
+      .k_old = info_.old_classes,
+      .confidence = confidence_,
+      .calibration_error = calibration_error_,
+      .calibration_error_before = calibration_error_before_,
+      .labelled = set_.count(SampleSet::kLabelled),
+      .unlabelled = to_predict_.size(),
+      .test = set_.count(SampleSet::kTest),
+      .skipped = set_.skipped().listed(set_.sources()),
+      .epochs = options_.epochs(),
+      .on_unlabelled = *on_unlabelled_,
+      .on_test = on_test_,
+      .classes = describe_classes(info_.classes, info_.old_classes, predictions_.labels,
+                                  predictions_.confidence, truths_, set_.dataset().classes),
+      .outliers = predictions_.outliers(model_.info()),
+      .outlier_keep = options_.outlier_keep,
+      .frozen_accuracy = frozen_accuracy_,
+      .out = options_.out};
+  std::vector<std::int32_t> trained_on = predictions_.labels;  // short trainings saw no others
+  trained_on.resize(set_.count(SampleSet::kUnlabelled));
+  const auto stability = class_stability(starts_, trained_on, info_.k());
   for (std::size_t c = 0; c < stability.size(); ++c) result.classes[c].stability = stability[c];
   model_.set_stability(stability);
   if (model_.info().outliers && model_.info().outliers->held_out)
@@ -444,7 +468,7 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
                .steps = options.epochs() * std::max<std::int64_t>(steps_per_epoch, 1),
                .views_per_step = 2 * batch,
                .fresh_views = !material.bank_plan()};
-  if (estimates || tunes || calibrates || options.look_at_data)
+  if (estimates || tunes || calibrates || options.look_at_data || options.set_foreign_aside)
     work.views += count(SampleSet::kLabelled);
   if (const auto& bank = material.bank_plan())
     work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
@@ -492,9 +516,9 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
-  needed.sees_labelled = estimates || options.tune ||
-                         options.calibrate_confidence.value_or(!options.as_published) ||
-                         options.method->sees_labelled() || options.look_at_data;
+  needed.sees_labelled =
+      estimates || options.tune || options.calibrate_confidence.value_or(!options.as_published) ||
+      options.method->sees_labelled() || options.look_at_data || options.set_foreign_aside;
   needed.use_bank = options.material.use_bank && options.method->trains();
   needed.looks_at_images = options.look_at_data;
   const std::size_t kept_out =
@@ -509,16 +533,22 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   const bool tunes = can_tune(material, options, context);
   const bool calibrates = can_calibrate(material, options, context);
   tell_time(material, backbone, options, estimates, tunes, calibrates, context);
-  const bool begins_early = estimates || tunes;  // to keep what is found before training
+  // Early, to keep what is found before training.
+  const bool begins_early = estimates || tunes || options.set_foreign_aside;
   if (begins_early) begin_folder(folder, material, history, options, config, context);
+  at::Tensor frozen;  // of the labelled images, where there are any and somebody looks at them
+  ForeignImages foreign;
+  if ((options.look_at_data || options.set_foreign_aside) &&
+      material.set().count(SampleSet::kLabelled) > 0) {
+    frozen = untrained_features(material, backbone, SampleSet::kLabelled, context);
+    foreign = foreign_of(folder, material, backbone, frozen, options, context);
+  }
+  if (options.set_foreign_aside) material.set_aside(foreign.places);
   std::optional<ClassNumber> estimate;
   if (estimates) estimate = class_number_of(folder, material, backbone, options, context);
   const Dataset& readable = material.set().dataset();
   const ModelInfo info = model_info(
       backbone, readable, estimate ? estimate->k : number_of_classes(options, readable), options);
-  at::Tensor frozen;  // of the labelled images, where there are any and somebody looks at them
-  if (options.look_at_data && material.set().count(SampleSet::kLabelled) > 0)
-    frozen = untrained_features(material, backbone, SampleSet::kLabelled, context);
   const double fit = fit_of(material, frozen, context);
   TrainOptions chosen = options;
   std::optional<Tuning> tuning;
@@ -534,7 +564,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
                   start, context);
   std::optional<FindingCounts> findings;
   if (options.look_at_data)
-    findings = write_findings_of(material, backbone, frozen, folder.findings(), context);
+    findings = write_findings_of(material, backbone, frozen, foreign, folder.findings(), context);
   frozen.reset();  // training wants the memory
   RunResult result = trainer.run();
   result.findings = std::move(findings);

@@ -200,6 +200,12 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .at_least(0)
       .at_most(0.5);
   table
+      .add("set_foreign_aside", &options.set_foreign_aside,
+           "do not train on unlabelled images that look unlike all that is labelled, but predict "
+           "them: right where they are strays, wrong where new classes are that different "
+           "(docs/defaults.md)")
+      .incidental();  // the images that are trained on are what counts
+  table
       .add(
           "look_at_data", &options.look_at_data,
           "say how well the backbone fits the labelled classes and what else is in the collection, "

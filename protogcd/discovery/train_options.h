@@ -48,6 +48,10 @@ struct TrainOptions {
   /// settings are not as published and the run is not very short.
   std::optional<bool> calibrate_confidence;
 
+  /// Unlabelled images that look unlike all that is labelled are not trained on
+  /// (discovery/foreign.h).
+  bool set_foreign_aside = false;
+
   /// Settings are first tried on classes whose labels are hidden (discovery/tune.h).
   bool tune = false;
 

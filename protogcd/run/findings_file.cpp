@@ -15,12 +15,14 @@ struct KindInWords {
   const char *name, *one, *several;
 };
 
-constexpr KindInWords kKindsInWords[] = {{"label-error", "labelled image looks like another class",
-                                          "labelled images look like another class"},
-                                         {"near-duplicate", "near-duplicate", "near-duplicates"},
-                                         {"dark", "very dark image", "very dark images"},
-                                         {"blurred", "blurred image", "blurred images"},
-                                         {"tiny", "tiny image", "tiny images"}};
+constexpr KindInWords kKindsInWords[] = {
+    {"label-error", "labelled image looks like another class",
+     "labelled images look like another class"},
+    {"near-duplicate", "near-duplicate", "near-duplicates"},
+    {"dark", "very dark image", "very dark images"},
+    {"blurred", "blurred image", "blurred images"},
+    {"tiny", "tiny image", "tiny images"},
+    {"foreign", "image unlike all that is labelled", "images unlike all that is labelled"}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // Public. findings.csv: what else is in a collection. Images that look like another class than
-// theirs, pictures that are there several times, and images that are too dark, blurred or tiny.
+// theirs, pictures that are there several times, images that are too dark, blurred or tiny, and
+// images that look unlike all that is labelled.
 #pragma once
 
 #include <array>
@@ -13,19 +14,26 @@
 
 namespace protogcd {
 
-enum class FindingKind : std::uint8_t { kLabelError, kNearDuplicate, kDark, kBlurred, kTiny };
+enum class FindingKind : std::uint8_t {
+  kLabelError,
+  kNearDuplicate,
+  kDark,
+  kBlurred,
+  kTiny,
+  kForeign
+};
 
-inline constexpr FindingKind kFindingKinds[] = {FindingKind::kLabelError,
-                                                FindingKind::kNearDuplicate, FindingKind::kDark,
-                                                FindingKind::kBlurred, FindingKind::kTiny};
+inline constexpr FindingKind kFindingKinds[] = {
+    FindingKind::kLabelError, FindingKind::kNearDuplicate, FindingKind::kDark,
+    FindingKind::kBlurred,    FindingKind::kTiny,          FindingKind::kForeign};
 
-/// As the table has it: label-error, near-duplicate, dark, blurred, tiny.
+/// As the table has it: label-error, near-duplicate, dark, blurred, tiny, foreign.
 std::string_view name_of(FindingKind kind);
 
 struct Finding {
   FindingKind kind = FindingKind::kLabelError;
   std::string path;        ///< as in predictions.csv
-  std::string set;         ///< labelled, unlabelled, test, calibration
+  std::string set;         ///< labelled, unlabelled, test, calibration, set aside
   std::string class_name;  ///< the label it was given; empty where it has none
   /// Of a label error, the class it looks like; of a near-duplicate, the path of the image it
   /// repeats.

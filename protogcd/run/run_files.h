@@ -12,6 +12,7 @@ inline constexpr const char* kEstimate = "estimate.json";  ///< K, where it was 
 inline constexpr const char* kEstimateScores = "estimate-scores.json";  ///< while it goes on
 inline constexpr const char* kStarts = "starts.json";            ///< of short trainings before it
 inline constexpr const char* kConfidence = "confidence.json";    ///< where it was calibrated
+inline constexpr const char* kForeign = "foreign.json";          ///< images set aside
 inline constexpr const char* kTune = "tune.json";                ///< settings that were tried
 inline constexpr const char* kMetrics = "metrics.jsonl";         ///< metrics_file.h
 inline constexpr const char* kPredictions = "predictions.csv";   ///< predictions_table.h

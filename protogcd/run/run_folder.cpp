@@ -20,9 +20,10 @@ constexpr const char* kLockFile = ".lock";
 bool is_of_a_run(const std::string& name) {
   using namespace run_files;
   for (const char* known :
-       {kLockFile,   kConfig,  kRun,         kEstimate,  kEstimateScores, kTune,   kStarts,
-        kConfidence, kMetrics, kPredictions, kLabelNext, kLabels,         kRounds, kImages,
-        kResult,     kSkipped, kFindings,    kModel,     kCheckpoints,    kBank,   kReport}) {
+       {kLockFile, kConfig,      kRun,     kEstimate, kEstimateScores, kTune,
+        kStarts,   kConfidence,  kForeign, kMetrics,  kPredictions,    kLabelNext,
+        kLabels,   kRounds,      kImages,  kResult,   kSkipped,        kFindings,
+        kModel,    kCheckpoints, kBank,    kReport}) {
     if (name == known) return true;
   }
   return name.starts_with(kEventsPrefix) || name.starts_with("embeddings.") ||

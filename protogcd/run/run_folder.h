@@ -30,6 +30,7 @@ class RunFolder {
   std::filesystem::path estimate() const { return path_ / run_files::kEstimate; }
   std::filesystem::path estimate_scores() const { return path_ / run_files::kEstimateScores; }
   std::filesystem::path starts() const { return path_ / run_files::kStarts; }
+  std::filesystem::path foreign() const { return path_ / run_files::kForeign; }
   std::filesystem::path confidence() const { return path_ / run_files::kConfidence; }
   std::filesystem::path tune() const { return path_ / run_files::kTune; }
   std::filesystem::path metrics() const { return path_ / run_files::kMetrics; }

@@ -48,7 +48,9 @@ nlohmann::json to_json(const FindingCounts& found) {
 FindingCounts finding_counts_from_json(const nlohmann::json& json) {
   FindingCounts found;
   for (const FindingKind kind : kFindingKinds)
-    found.of(kind) = json.at(std::string(name_of(kind))).get<std::size_t>();
+    found.of(kind) = kind == FindingKind::kForeign  // which 0.1.0 did not look for
+                         ? json.value(std::string(name_of(kind)), std::size_t{0})
+                         : json.at(std::string(name_of(kind))).get<std::size_t>();
   found.labels_unchecked = json.value("labels_unchecked", "");
   found.duplicates_unchecked = json.value("duplicates_unchecked", "");
   return found;

@@ -52,6 +52,7 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
                                    const BadImagePolicy& policy, const Context& context)
     : backbone_(backbone),
       options_(options),
+      folder_(folder),
       context_(context),
       placement_(place(context)),
       first_trained_block_(options.grad_from_block.value_or(backbone.config.depth - 1)),
@@ -61,10 +62,23 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
       set_(std::move(dataset), loader_, cache_bytes_ / kCacheUses, policy, context,
            options.looks_at_images),
       trunk_(std::make_shared<const Trunk>(backbone.vit, placement_.frozen, placement_.device,
-                                           first_trained_block_)),
-      bank_plan_(plan_of_bank(folder)) {
-  if (set_.train().empty()) throw DataError("no readable images to train on");
+                                           first_trained_block_)) {
   loader_.cache = &set_.cache();
+  lay_out();
+}
+
+void TrainingMaterial::set_aside(std::span<const std::uint32_t> places) {
+  if (places.empty()) return;
+  set_.set_aside(places);
+  lay_out();
+}
+
+void TrainingMaterial::lay_out() {
+  if (set_.train().empty()) throw DataError("no readable images to train on");
+  bank_.reset();
+  windows_.reset();
+  tokens_.clear();
+  bank_plan_ = plan_of_bank();
   const std::uint64_t bank_bytes =
       bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
   if (placement_.device.is_cuda()) make_windows();
@@ -76,7 +90,7 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
     return set == SampleSet::kLabelled && !options_.sees_labelled ? 0 : set_.count(set);
   };
   constexpr SampleSet kSets[] = {SampleSet::kLabelled, SampleSet::kUnlabelled, SampleSet::kTest,
-                                 SampleSet::kCalibration};
+                                 SampleSet::kCalibration, SampleSet::kAside};
   std::size_t all = 0;
   for (const SampleSet set : kSets) all += wanted(set);
   for (const SampleSet set : kSets) {
@@ -94,10 +108,10 @@ std::uint64_t TrainingMaterial::cache_bytes() const {
   return free_memory(at::kCPU) / kCacheParts;
 }
 
-std::optional<BankPlan> TrainingMaterial::plan_of_bank(const fs::path& folder) const {
+std::optional<BankPlan> TrainingMaterial::plan_of_bank() const {
   if (!options_.use_bank) return std::nullopt;
   BankOptions bank = options_.bank;
-  if (bank.folder.empty()) bank.folder = folder / run_files::kBank;
+  if (bank.folder.empty()) bank.folder = folder_ / run_files::kBank;
   const BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
                           .tokens = backbone_.config.token_count(backbone_.preprocessing.size),
                           .width = backbone_.config.width,

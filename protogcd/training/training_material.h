@@ -50,6 +50,8 @@ class TrainingMaterial {
   std::int64_t first_trained_block() const { return first_trained_block_; }
   const std::optional<BankPlan>& bank_plan() const { return bank_plan_; }
 
+  /// Takes the unlabelled images at these places out of training (SampleSet::kAside).
+  void set_aside(std::span<const std::uint32_t> places);
   /// Whether several threads can train on it at once: on a CPU, from a bank that does not change.
   bool is_shareable() const;
   /// Computes what the bank misses as this epoch begins.
@@ -84,12 +86,15 @@ class TrainingMaterial {
 
  private:
   std::uint64_t cache_bytes() const;
-  std::optional<BankPlan> plan_of_bank(const std::filesystem::path& folder) const;
+  std::optional<BankPlan> plan_of_bank() const;
+  /// Divides memory among what the images of each set need.
+  void lay_out();
   void make_windows();
   void make_bank();
 
   const Backbone& backbone_;
   const MaterialOptions options_;
+  const std::filesystem::path folder_;
   const Context& context_;
   Placement placement_;
   std::int64_t first_trained_block_;

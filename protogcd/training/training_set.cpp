@@ -46,6 +46,19 @@ std::span<const Sample> TrainingSet::of(SampleSet set) const {
   return {range.begin(), range.end()};
 }
 
+void TrainingSet::set_aside(std::span<const std::uint32_t> places) {
+  const std::size_t first = count(SampleSet::kLabelled);
+  for (const std::uint32_t place : places) dataset_.samples[first + place].set = SampleSet::kAside;
+  dataset_.order_by_set();
+}
+
+std::vector<Sample> TrainingSet::to_predict() const {
+  std::vector<Sample> samples;
+  for (const SampleSet set : {SampleSet::kUnlabelled, SampleSet::kAside})
+    samples.insert(samples.end(), of(set).begin(), of(set).end());
+  return samples;
+}
+
 std::span<const Sample> TrainingSet::train() const {
   return {dataset_.samples.data(), count(SampleSet::kLabelled) + count(SampleSet::kUnlabelled)};
 }

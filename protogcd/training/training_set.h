@@ -34,6 +34,11 @@ class TrainingSet {
   const std::vector<ImageLook>& looks() const { return looks_; }
   std::size_t count(SampleSet set) const { return of(set).size(); }
   std::span<const Sample> of(SampleSet set) const;
+  /// Takes the unlabelled images at these places out of training.
+  void set_aside(std::span<const std::uint32_t> places);
+  /// All that came without a label: the unlabelled images that are trained on, then those set
+  /// aside.
+  std::vector<Sample> to_predict() const;
   /// Labelled and unlabelled, in this order: what the sampler draws from.
   std::span<const Sample> train() const;
   /// Names what the training depends on: every path, label and set.

@@ -221,7 +221,7 @@ TEST(Discover, APriorOfAClassThatIsNotFoundIsAnErrorThatKeepsTheEstimate) {
 /// kill are not trained again.
 TEST(Discover, AKilledSearchGoesOnWithTheNumbersThatItHasScored) {
   const TinyRun work;
-  const std::vector<std::string> paper = {"--rule", "paper", "--min-steps", "12"};
+  const std::vector<std::string> paper = {"--rule", "paper"};
   json_of(run_protogcd(discover(work, "straight", paper)));
   const auto scores = work.folder / "run/estimate-scores.json";
   const ProgramResult killed = testing::signal_protogcd(

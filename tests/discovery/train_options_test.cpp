@@ -103,9 +103,9 @@ TEST(TrainOptions, WhatIsIncidentalIsNamedHere) {
       incidental,
       ::testing::UnorderedElementsAre(
           "out", "overwrite", "resume", "k", "as_published", "calibrate_confidence", "tune",
-          "eval_every", "checkpoint_seconds", "deterministic", "outlier_score", "outlier_keep",
-          "report", "look_at_data", "prior", "bank_home", "bank_dir", "bank_max", "cache_gb",
-          "estimate_k", "rule", "k_max", "cluster_steps", "min_steps", "seeds"));
+          "set_foreign_aside", "eval_every", "checkpoint_seconds", "deterministic", "outlier_score",
+          "outlier_keep", "report", "look_at_data", "prior", "bank_home", "bank_dir", "bank_max",
+          "cache_gb", "estimate_k", "rule", "k_max", "cluster_steps", "min_steps", "seeds"));
 }
 
 }  // namespace

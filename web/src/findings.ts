@@ -11,6 +11,7 @@ const kTitles: Record<string, [string, string]> = {
   dark: ['Very dark', ''],
   blurred: ['Blurred', ''],
   tiny: ['Tiny', ''],
+  foreign: ['Unlike all that is labelled', 'Farther from every labelled class than those are from each other, by the backbone alone: strays of no class, or new classes that are very different. The most foreign come first; --set-foreign-aside keeps them out of training.'],
 };
 
 export function findings(report: Report): HTMLElement | null {
