@@ -437,8 +437,9 @@ RunResult Trainer::run() {
 
 ClassNumberOptions estimate_of(const TrainOptions& options) {
   ClassNumberOptions estimate = options.estimate;
-  estimate.model = {
-      .method = options.method, .schedule = options.loop.schedule, .sgd = options.loop.sgd};
+  estimate.model.method = options.method;
+  estimate.model.schedule = options.loop.schedule;
+  estimate.model.sgd = options.loop.sgd;
   return estimate;
 }
 

@@ -169,7 +169,7 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   } else if (low == high) {
     others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";
   } else if (basis == ClassNumberBasis::kNeighbours) {
-    others = fmt::format("{} to {} are as likely", low, high);
+    others = fmt::format("likely {} to {}", low, high);
   } else {
     others = fmt::format("{} to {}{} fit about as well", low, high,
                          unsure ? ", and numbers beyond," : "");

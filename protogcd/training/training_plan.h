@@ -11,9 +11,9 @@ namespace protogcd {
 struct TrainingPlan {
   /// Nothing: labels as they are. Else the training set is, in this order: labelled images that
   /// keep their labels, those whose labels are hidden, unlabelled images.
-  std::shared_ptr<const HiddenSplit> split = {};
+  std::shared_ptr<const HiddenSplit> split = nullptr;
   /// Strength of borrowed differences; nothing: as the material's options say.
-  std::optional<double> borrow = {};
+  std::optional<double> borrow = std::nullopt;
   bool fresh_views = false;  ///< new crops for every draw, also where there is a bank
 };
 

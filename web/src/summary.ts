@@ -31,7 +31,7 @@ export function summary(report: Report): HTMLElement {
 const sentence = (words: string): string => `${words[0]!.toUpperCase()}${words.slice(1)}.`;
 
 const kSmoothed = ' It is read from these values smoothed, so a single point may lie higher.';
-/** Why the estimate need not be the highest point, by what decided (gcd/class_number.h). */
+/** Why the estimate need not be the highest point, by what decided (discovery/class_number.h). */
 const kReadings: Record<string, string> = {
   clusters: kSmoothed,
   'frozen clusters': kSmoothed,
