@@ -277,11 +277,19 @@ ClassNumber Estimator::answer(const ClassNumberPeak& peak, ClassNumberBasis basi
 
 ClassNumber Estimator::by_neighbours() {
   const Candidate frozen = untrained_candidate(material_, backbone_, context_);
+  // Labelled images that are kept out of training belong to the size of their classes.
+  std::vector<at::Tensor> labelled = {frozen.labelled}, labels = {labels_};
+  if (const auto kept_out = material_.set().of(SampleSet::kCalibration); !kept_out.empty()) {
+    labelled.push_back(untrained_features(material_, backbone_, SampleSet::kCalibration, context_));
+    const std::vector<std::int32_t> classes = truths_of(kept_out);
+    labels.push_back(at::tensor(at::ArrayRef<std::int32_t>(classes)).to(at::kLong));
+  }
   const auto found =
-      count_by_neighbours(frozen.labelled, labels_, frozen.unlabelled, context_.stop);
+      count_by_neighbours(at::cat(labelled), at::cat(labels), frozen.unlabelled, context_.stop);
   if (!found) throw InternalError("neighbours were asked where they say nothing");
   const auto whole = [&](double k) {
-    return std::clamp(static_cast<std::int64_t>(k), k_old_, k_max_);
+    return static_cast<std::int64_t>(
+        std::clamp(k, static_cast<double>(k_old_), static_cast<double>(k_max_)));
   };
   // What is known of sizes is an assumption where labels do not show it, or show that they differ.
   const double fewer = 1 + found->size_doubt, more = 1 + found->size_spread;

@@ -187,6 +187,15 @@ TEST(Discover, WithoutKEstimatesItFirstAndSaysSo) {
   EXPECT_EQ(json.at("classes").size(), estimate.at("k"));
 }
 
+TEST(Discover, CountsTheLabelledImagesThatItKeepsOutOfTraining) {
+  const TinyRun work(24);
+  const auto alone = json_of(run_protogcd(estimate(work)));
+  const auto run =
+      json_of(run_protogcd(discover(work, "run", {"--calibration-share", "0.2"}))).at("estimate");
+  EXPECT_NEAR(run.at("neighbours").at("class_size"), alone.at("neighbours").at("class_size"), 0.01)
+      << "old classes would seem smaller than new ones";
+}
+
 TEST(Discover, IsTheSameAsIfTheEstimatedNumberHadBeenGiven) {
   const TinyRun work;
   const auto json = json_of(run_protogcd(discover(work, "run")));
