@@ -38,10 +38,12 @@ TEST(StartsRun, SeveralAreTriedAndItIsSaid) {
                         "cpu", "--json"}));
   const CsvTable predicted = CsvTable::read(tiny.folder / "p.csv");
   const auto name = predicted.column("class"), stability = predicted.column("stability");
-  for (const CsvRow& row : predicted.rows())
-    for (const auto& found : classes)
-      if (found.at("name") == row.fields[name] && found.contains("stability"))
-        EXPECT_NEAR(std::stod(row.fields[stability]), found.at("stability").get<double>(), 1e-6);
+  for (const CsvRow& row : predicted.rows()) {
+    for (const auto& found : classes) {
+      if (found.at("name") != row.fields[name] || !found.contains("stability")) continue;
+      EXPECT_NEAR(std::stod(row.fields[stability]), found.at("stability").get<double>(), 1e-6);
+    }
+  }
 
   auto model = nlohmann::json::parse(tiny.read("run/model/model.json"));
   model["stability"] = {0.5};
