@@ -53,15 +53,18 @@ class EstimateVerb {
     return found;
   }
 
+  /// From the old classes to the largest number that clusters are counted for.
   std::vector<ClassNumberPoint> curve() {
+    ClassNumberOptions how = how_;
+    how.rule = ClassNumberRule::kClusters;
     const auto low =
         std::max<std::int64_t>(static_cast<std::int64_t>(material_.set().dataset().old_classes), 1);
-    const std::int64_t high = largest_class_number(material_.set(), how_);
+    const std::int64_t high = largest_class_number(material_.set(), how);
     const std::int64_t points = std::min(options_.curve_points, high - low + 1);
     std::vector<std::int64_t> ks;
     for (std::int64_t i = 0; i < points; ++i)
       ks.push_back(points == 1 ? low : low + (high - low) * i / (points - 1));
-    return class_number_curve(material_, backbone_, how_, ks, context_);
+    return class_number_curve(material_, backbone_, how, ks, context_);
   }
 
   /// Classes that the hidden labels name, if there are any.

@@ -48,12 +48,12 @@ void write_found(const fs::path& file, nlohmann::json json, const std::string& s
   write_file_atomically(file, json.dump(2) + "\n");
 }
 
-/// How to go on after what leaves nothing behind when it is stopped.
+/// How to go on with what leaves little or nothing behind when it is stopped.
 InterruptedError stopped(const InterruptedError& error, const char* what,
                          const TrainOptions& options, const Context& context) {
   return InterruptedError(
       error.marked(),
-      fmt::format("begin {} again with: {}", what,
+      fmt::format("go on with {}: {}", what,
                   context.command_line({{"out", options.out.string()}, {"resume", ""}})));
 }
 
@@ -63,10 +63,12 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
                             const Backbone& backbone, const TrainOptions& options,
                             const Context& context) {
   const std::string settings = estimate_settings(options.estimate, context.seed);
-  if (options.resume && fs::exists(folder.estimate()))
+  if (options.resume && fs::exists(folder.estimate())) {
+    fs::remove(folder.estimate_scores());
     return found_before<ClassNumber>(folder.estimate(), settings,
                                      "the number of classes was estimated",
                                      "estimate the number of classes");
+  }
   ClassNumberOptions how = estimate_of(options);
   const auto old = static_cast<std::int64_t>(material.set().dataset().old_classes);
   how.keep = [&](const std::vector<ClassNumberPoint>& points) {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "protogcd/cluster/silhouette.h"
@@ -16,23 +15,18 @@
 #include "protogcd/core/progress.h"
 #include "protogcd/core/text.h"
 #include "protogcd/discovery/class_number_baselines.h"
-#include "protogcd/discovery/neighbour_count.h"
 
 namespace protogcd {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kMostGridPoints = 60;
 constexpr std::int64_t kStarts = 3;       // of k-means, for each K
 constexpr std::int64_t kQuickStarts = 2;  // the same for a first look
-constexpr double kWidestInterval = 0.27;  // of k
 
 // Set by the tasks in docs/notes/class-number.md.
 constexpr double kApart = 0.2;              // a silhouette below this says that nothing is apart
 constexpr double kClusterTolerance = 0.06;  // relative: K that score so little less fit as well
 constexpr double kScoreTolerance = 0.003;   // of log protoScore, for every old class
-constexpr double kSureWidth = 0.1;          // of k: numbers no farther apart are as good as one
-constexpr double kNearTies = 3;  // scores within a tolerance divided by this say how sure it is
 constexpr double kAccuracyExponent = 0.25;  // the silhouette leads, the accuracy corrects it
 
 // How long models that are clustered are trained: in epochs, as 450 steps were too few on 5,000
@@ -45,12 +39,6 @@ constexpr std::int64_t kClusterEpochs = 18, kLeastClusterSteps = 450, kMostClust
 constexpr std::int64_t kMostPerOldClass = 3, kMostBeside = 20, kMostWithoutLabels = 100,
                        kLeastImagesPerClass = 5;
 constexpr std::int64_t kMostOfMaxAcc = 1000;  // as published
-
-// Of counting by neighbours. An interval leaves out a tenth on each side; "sure" is a promise that
-// the truth is within 10%, and "fairly sure" within 30%, nine times in ten.
-constexpr double kTenth = 1.2816, kTwentieth = 1.6449;  // normal quantiles
-constexpr double kSureWithin = 1.1, kFairlyWithin = 1.3;
-constexpr double kNothingSaid = 0.1;  // with fewer neighbours of the same class, any number may do
 
 /// Prototypes of the smaller model that is clustered: more than classes are likely, as too many
 /// split classes and too few merge them.
@@ -287,24 +275,7 @@ ClassNumber Estimator::by_neighbours() {
   const auto found =
       count_by_neighbours(at::cat(labelled), at::cat(labels), frozen.unlabelled, context_.stop);
   if (!found) throw InternalError("neighbours were asked where they say nothing");
-  const auto whole = [&](double k) {
-    return static_cast<std::int64_t>(
-        std::clamp(k, static_cast<double>(k_old_), static_cast<double>(k_max_)));
-  };
-  // What is known of sizes is an assumption where labels do not show it, or show that they differ.
-  const double fewer = 1 + found->size_doubt, more = 1 + found->size_spread;
-  const double margin = std::exp(found->log_margin(kTenth)),
-               wide = std::exp(found->log_margin(kTwentieth)) * std::max(fewer, more);
-  ClassNumberPeak peak{.k = whole(std::round(found->k)),
-                       .low = whole(found->k / margin / fewer),
-                       .high = whole(std::ceil(found->k * margin * more))};
-  if (found->purity < kNothingSaid) {
-    peak.low = k_old_;
-    peak.high = k_max_;
-  } else if (found->purity >= kLeastPurity && wide <= kFairlyWithin) {
-    peak.sureness = wide <= kSureWithin ? Sureness::kSure : Sureness::kFairly;
-  }
-  ClassNumber result = answer(peak, ClassNumberBasis::kNeighbours);
+  ClassNumber result = answer(likely_numbers(*found, k_max_), ClassNumberBasis::kNeighbours);
   result.neighbours = {.purity = found->purity,
                        .labelled_share = found->labelled_share,
                        .class_size = found->class_size};
@@ -383,10 +354,9 @@ ClassNumber Estimator::by_algorithm_1() {
 /// Whatever decided: where the backbone's own features do not keep the labelled classes together, a
 /// peak is no knowledge of classes. Without labelled images nothing says what a class is.
 ClassNumber Estimator::with_earned_sureness(ClassNumber result) {
-  if (!has_labels()) {
-    result.sureness = Sureness::kUnsure;
-    return result;
-  }
+  if (!can_count(ClassNumberRule::kNeighbours, material_.set(), options_))
+    result.sureness = Sureness::kUnsure;  // one class is whole in nearly any clustering
+  if (!has_labels()) return result;
   if (!trains()) result.sureness = std::max(result.sureness, Sureness::kFairly);
   if (std::isnan(points_.at(result.k).frozen_accuracy)) frozen_accuracies({result.k});
   const double fit = points_.at(result.k).frozen_accuracy;
@@ -527,64 +497,6 @@ std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
                                                  const std::vector<std::int64_t>& ks,
                                                  const Context& context) {
   return Estimator(material, backbone, options, context).curve(ks);
-}
-
-std::int64_t search_new_classes(
-    std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores) {
-  std::int64_t low = 0, high = most_new;
-  while (low < high) {
-    const std::int64_t middle = (low + high) / 2;
-    const auto [left, right] = scores(middle);
-    if (left < right) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high) {
-  const std::int64_t step = (high - low) / kMostGridPoints + 1;
-  std::vector<std::int64_t> ks;
-  for (std::int64_t k = low; k < high; k += step) ks.push_back(k);
-  ks.push_back(high);
-  return ks;
-}
-
-ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector<double>& scores,
-                          double tolerance) {
-  std::vector<std::size_t> order(ks.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return scores[i]; });
-  const std::int64_t best = ks[order[0]];
-  const auto share = [&](double of_k) {
-    return static_cast<std::int64_t>(of_k * static_cast<double>(best));
-  };
-  const auto within = [&](std::size_t i, double limit) {
-    return scores[i] >= scores[order[0]] - limit;
-  };
-  ClassNumberPeak peak{.k = best, .low = best, .high = best};
-  std::int64_t near_low = best, near_high = best;
-  for (const std::size_t i : order) {
-    const std::int64_t low = std::min(peak.low, ks[i]), high = std::max(peak.high, ks[i]);
-    if (within(i, tolerance) && high - low <= share(kWidestInterval)) {
-      peak.low = low;
-      peak.high = high;
-    }
-    if (within(i, tolerance / kNearTies)) {
-      near_low = std::min(near_low, ks[i]);
-      near_high = std::max(near_high, ks[i]);
-    }
-  }
-  const std::int64_t apart = near_high - near_low;
-  if (!std::isfinite(scores[order[0]]) || apart > share(kWidestInterval)) {
-    peak.sureness = Sureness::kUnsure;
-  } else {
-    peak.sureness =
-        apart <= std::max<std::int64_t>(1, share(kSureWidth)) ? Sureness::kSure : Sureness::kFairly;
-  }
-  return peak;
 }
 
 std::vector<double> silhouette_curve(const Candidate& candidate, const at::Tensor& labels,

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protogcd/discovery/class_number_search.h"
 #include "protogcd/discovery/prototype_score.h"
 #include "protogcd/run/class_number.h"
 #include "protogcd/training/candidate.h"
@@ -72,34 +73,11 @@ std::vector<ClassNumberPoint> class_number_curve(TrainingMaterial& material,
                                                  const std::vector<std::int64_t>& ks,
                                                  const Context& context);
 
-// The parts, for tests and for other searches.
-
-/// Algorithm 1: the number of new classes in 0 .. most_new with the highest score, if the score
-/// rises and then falls. `scores` gives those of k and k + 1; equal ones (two of minus infinity
-/// too) move the search to the left.
-std::int64_t search_new_classes(
-    std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores);
-
 /// Whether these images and this method allow a rule. Neighbours need two labelled classes, and a
 /// second labelled image in one of them.
 bool can_count(ClassNumberRule rule, const TrainingSet& set, const ClassNumberOptions& options);
 /// The rule that is asked for; clusters where neighbours say nothing.
 ClassNumberRule rule_for(const TrainingSet& set, const ClassNumberOptions& options);
-
-/// The numbers from low to high that are looked at: all, or evenly spread ones where they are many.
-std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high);
-
-/// The best of some numbers, and those that score about as well.
-struct ClassNumberPeak {
-  std::int64_t k = 0, low = 0, high = 0;
-  Sureness sureness = Sureness::kUnsure;
-};
-
-/// `tolerance`: how far below the best score is about as well. The interval is at most 27% of k
-/// wide. How sure the peak is depends on how far apart those numbers are that score within a third
-/// of the tolerance. Of equal scores the lowest number counts. There must be a number.
-ClassNumberPeak find_peak(const std::vector<std::int64_t>& ks, const std::vector<double>& scores,
-                          double tolerance);
 
 /// Mean silhouette of semi-supervised k-means of a candidate's features, for each number of
 /// clusters. labels [N_l] int64.

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "protogcd/analysis/calibration.h"
@@ -16,6 +17,7 @@ namespace {
 // Of cosines: below the least the nearest prototype is all, above the most none is told from
 // another.
 constexpr double kLeastTemperature = 0.01, kMostTemperature = 1;
+constexpr std::size_t kLeastJudged = 20;  // fewer images say nothing of how often one is right
 
 /// Some of the images that a trial was judged by.
 struct Judged {
@@ -94,8 +96,11 @@ Confidence calibrate_confidence(TrainingMaterial& material, const Backbone& back
     if (some.right.empty()) continue;
     double& temperature = in_new ? found.new_temperature : found.old_temperature;
     const auto classes = static_cast<std::size_t>(k);
-    temperature = fit_temperature(some.cosines, classes, some.right, some.worth, kLeastTemperature,
-                                  kMostTemperature);
+    // Where none can be right, as all are of hidden classes, the others' share is not known.
+    if (some.right.size() >= kLeastJudged && std::ranges::count(some.right, true) > 0) {
+      temperature = fit_temperature(some.cosines, classes, some.right, some.worth,
+                                    kLeastTemperature, kMostTemperature);
+    }
     const auto append = [&](std::vector<float>& to, double at) {
       const std::vector<float> tops = top_posteriors(some.cosines, classes, at);
       to.insert(to.end(), tops.begin(), tops.end());
@@ -107,6 +112,10 @@ Confidence calibrate_confidence(TrainingMaterial& material, const Backbone& back
   }
   found.error_before = calibration_error(before, right, worth);
   found.error_after = calibration_error(after, right, worth);
+  if (found.error_after > found.error_before) {  // least log loss need not be the fairest bet
+    found.old_temperature = found.new_temperature = trained.temperature;
+    found.error_after = found.error_before;
+  }
   return found;
 }
 

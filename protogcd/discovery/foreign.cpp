@@ -42,7 +42,12 @@ ForeignImages find_foreign(const at::Tensor& labelled, const at::Tensor& labels,
                            const at::Tensor& unlabelled) {
   const std::size_t classes =
       labels.numel() == 0 ? 0 : static_cast<std::size_t>(std::get<0>(at::_unique(labels)).numel());
-  if (classes < kLeastClasses || unlabelled.size(0) == 0) return {};
+  if (classes < kLeastClasses || unlabelled.size(0) == 0) {
+    return {.why_kept = fmt::format(
+                "images unlike all that is labelled are not looked for: it takes {} labelled "
+                "classes, and there are {}",
+                kLeastClasses, classes)};
+  }
   const at::Tensor to_other_classes =
       std::get<0>(similarity(labelled, labelled, labels, labels).sort());
   const auto beyond =
@@ -58,7 +63,12 @@ ForeignImages find_foreign(const at::Tensor& labelled, const at::Tensor& labels,
   }
   const double share =
       static_cast<double>(foreign.places.size()) / static_cast<double>(to_labelled.numel());
-  if (share < kLeastForeign) return {};
+  if (share < kLeastForeign) {
+    return {.why_kept = fmt::format(
+                "{:.1f}% of the unlabelled images look unlike all that is labelled: no more than "
+                "chance would make, they are trained on",
+                100 * share)};
+  }
   if (share <= kMostForeign) return foreign;
   return {.why_kept = fmt::format(
               "{:.0f}% of the unlabelled images look unlike all that is labelled: too many to be "

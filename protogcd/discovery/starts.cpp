@@ -55,7 +55,8 @@ Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int
   std::vector<CandidateOptions> models;
   for (std::int64_t start = 0; start < count; ++start) {
     models.push_back(model);
-    models.back().seed = context.seed + static_cast<std::uint64_t>(start);
+    // Far from each other, so that runs of neighbouring seeds share none.
+    models.back().seed = context.seed + static_cast<std::uint64_t>(start) * 0x9E3779B97F4A7C15U;
   }
   material.prepare_bank(0);  // its time is not that of the steps
   Progress progress("starts", models.size() * static_cast<std::uint64_t>(model.steps), "steps",
@@ -93,7 +94,9 @@ std::vector<std::optional<double>> class_stability(const Starts& starts,
   if (starts.empty()) return {};
   std::vector<double> sizes(static_cast<std::size_t>(k), 0), sums(sizes.size(), 0);
   for (const std::int32_t c : classes) ++sizes[static_cast<std::size_t>(c)];
-  for (const auto& other : starts.classes) {
+  for (std::size_t start = 0; start < starts.classes.size(); ++start) {
+    if (start == starts.surest()) continue;  // where the run itself began
+    const std::vector<std::int32_t>& other = starts.classes[start];
     std::vector<double> other_sizes(sizes.size(), 0), best(sizes.size(), 0);
     std::map<std::pair<std::int32_t, std::int32_t>, double> together;
     for (std::size_t i = 0; i < classes.size(); ++i) {
@@ -109,7 +112,7 @@ std::vector<std::optional<double>> class_stability(const Starts& starts,
   }
   std::vector<std::optional<double>> stability(sums.size());
   for (std::size_t c = 0; c < sums.size(); ++c)
-    if (sizes[c] > 0) stability[c] = sums[c] / static_cast<double>(starts.classes.size());
+    if (sizes[c] > 0) stability[c] = sums[c] / static_cast<double>(starts.classes.size() - 1);
   return stability;
 }
 

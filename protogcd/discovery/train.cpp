@@ -28,6 +28,7 @@
 #include "protogcd/model/outlier_calibration.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/head.h"
+#include "protogcd/nn/state_file.h"
 #include "protogcd/run/label_next.h"
 #include "protogcd/run/run_folder.h"
 #include "protogcd/training/set_features.h"
@@ -109,6 +110,8 @@ std::map<std::string, std::string> environment_of(const Placement& placement,
           {"protogcd", kVersion}};
 }
 
+constexpr const char* kSettings = "settings";  // in run.json
+
 OpenRun how_to_open(const TrainOptions& options) {
   if (options.resume) return OpenRun::kResume;
   return options.overwrite ? OpenRun::kOverwrite : OpenRun::kNew;
@@ -131,9 +134,16 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
     }
   }
   const auto environment = environment_of(material.placement(), context);
+  auto settings = identity_of(options);
+  settings["seed"] = std::to_string(context.seed);
   const fs::path run_file = folder.machine();
   if (options.resume && fs::exists(run_file)) {
     const auto json = parse_json_or_discard(read_text_file(run_file));
+    // What is found before the first checkpoint must not go on with other settings either.
+    if (json.is_object() && json.contains(kSettings)) {
+      check_same_run(settings, json.at(kSettings).get<std::map<std::string, std::string>>(),
+                     /*names_options=*/true);
+    }
     for (const auto& [key, value] : environment) {
       const std::string before = json.is_object() ? json.value(key, value) : value;
       if (before != value) {
@@ -143,7 +153,9 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
       }
     }
   } else {
-    write_file_atomically(run_file, nlohmann::json(environment).dump(2) + "\n");
+    nlohmann::json json = environment;
+    json[kSettings] = settings;
+    write_file_atomically(run_file, json.dump(2) + "\n");
   }
   const TrainingSet& set = material.set();
   history.write(folder.path(), set.dataset());
@@ -201,6 +213,7 @@ class Trainer {
   std::unique_ptr<Method> make_method() const;
   void train_epochs();
   void evaluate_all();
+  void evaluate_sets();
   at::Tensor calibrate_and_predict();
   void write_predictions();
   void write_label_queue(const at::Tensor& features);
@@ -249,6 +262,10 @@ void Trainer::evaluate_all() {
   model_.set_prototypes(outcome_.prototypes);
   predictions_ = predict({SampleSet::kUnlabelled, SampleSet::kAside});
   predictions_.labels = found_labels();
+  evaluate_sets();
+}
+
+void Trainer::evaluate_sets() {
   on_unlabelled_ = evaluate(predictions_, truths_, info_.old_classes);
   if (set_.count(SampleSet::kTest) > 0) {
     on_test_ = evaluate(predict({SampleSet::kTest}), truths_of(set_.of(SampleSet::kTest)),
@@ -305,6 +322,7 @@ at::Tensor Trainer::calibrate_and_predict() {
   predictions_.finish();
   if (!outcome_.labels.empty()) predictions_.assign(found_labels(), all.cosines, model_);
   calibration_error_ = calibration_error_of(predictions_, truths_);
+  if (confidence_) evaluate_sets();  // what is told of confidence is what the model says now
   return all.features;
 }
 

@@ -91,9 +91,11 @@ double expected_old_share(const Dataset& dataset, std::int64_t k) {
     if (sample.set == SampleSet::kLabelled) ++labelled[static_cast<std::size_t>(sample.label)];
     if (sample.set == SampleSet::kCalibration) ++labelled[static_cast<std::size_t>(sample.truth)];
   }
+  // A class with more labels than classes have images on average is not without other images.
+  constexpr double kLeastLeft = 0.1;
   const double size = images / static_cast<double>(k);
   double old = 0;
-  for (const double count : labelled) old += std::max(size - count, 0.0);
+  for (const double count : labelled) old += std::max(size - count, kLeastLeft * size);
   const double of_new = size * (static_cast<double>(k) - static_cast<double>(labelled.size()));
   return old + of_new > 0 ? old / (old + of_new) : 1;
 }

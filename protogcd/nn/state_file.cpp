@@ -64,7 +64,6 @@ std::string difference_in_words(const std::string& key, const std::string& then,
                      now);
 }
 
-/// UsageError naming what another run's file was begun with.
 void check_identity(const StateFileKind& kind, const Notes& notes, const fs::path& file) {
   const auto found = notes.find("identity");
   Notes theirs;
@@ -73,18 +72,23 @@ void check_identity(const StateFileKind& kind, const Notes& notes, const fs::pat
   } catch (const nlohmann::json::exception&) {
     throw ModelFileError(fmt::format("{}: unreadable identity", file.string()));
   }
-  for (const auto& [key, value] : kind.identity) {
-    const auto other = theirs.find(key);
-    if (other != theirs.end() && other->second == value) continue;
-    throw UsageError(
-        fmt::format("{}: {}", option_name("resume"),
-                    difference_in_words(key, other == theirs.end() ? "" : other->second, value,
-                                        kind.names_options)),
-        fmt::format("resume it as it was begun, or choose another {}", option_name("out")));
-  }
+  check_same_run(kind.identity, theirs, kind.names_options);
 }
 
 }  // namespace
+
+void check_same_run(const std::map<std::string, std::string>& now,
+                    const std::map<std::string, std::string>& then, bool names_options) {
+  for (const auto& [key, value] : now) {
+    const auto other = then.find(key);
+    if (other != then.end() && other->second == value) continue;
+    throw UsageError(
+        fmt::format("{}: {}", option_name("resume"),
+                    difference_in_words(key, other == then.end() ? "" : other->second, value,
+                                        names_options)),
+        fmt::format("resume it as it was begun, or choose another {}", option_name("out")));
+  }
+}
 
 void write_state_file(const fs::path& file, const StateFileKind& kind,
                       const std::map<std::string, at::Tensor>& tensors, Notes notes) {

@@ -21,6 +21,11 @@ struct StateFileKind {
   bool names_options = false;  ///< names in the identity without blanks are options' keys
 };
 
+/// UsageError, naming the first that differs, where a run that was begun with `then` would go on
+/// with `now`.
+void check_same_run(const std::map<std::string, std::string>& now,
+                    const std::map<std::string, std::string>& then, bool names_options);
+
 /// The file appears only when complete. Tensors may be anywhere.
 void write_state_file(const std::filesystem::path& file, const StateFileKind& kind,
                       const std::map<std::string, at::Tensor>& tensors,

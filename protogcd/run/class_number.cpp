@@ -147,12 +147,14 @@ std::string ClassNumber::reason_in_words() const {
   constexpr const char* kOverlapping =
       "Classes overlap too much to count clusters; at this number the old ones keep their images, "
       "and theirs alone, best";
+  constexpr const char* kFirstLook =
+      "Clusters of this number are the most distinct by the backbone's own features, without "
+      "training: a first look";
   const std::string why[] = {
       clusters_in_words(*this),
       kOverlapping,
       "Algorithm 1 of the paper ended at this number",
-      "Clusters of this number are the most distinct by the backbone's own features, without "
-      "training: a first look",
+      kFirstLook,
       neighbours_in_words(*this),
       "With this number k-means of the backbone's own features agrees best with the labels",
       "With this number clusters of the backbone's own features are the most distinct",
@@ -166,6 +168,9 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   if (is_largest) {
     others = fmt::format("it is the largest number looked at, {} allows more",
                          spelling ? spelling("k_max") : "k_max");
+  } else if (basis == ClassNumberBasis::kMaxAcc || basis == ClassNumberBasis::kSilhouette ||
+             basis == ClassNumberBasis::kElbow) {
+    others = "this rule does not say how far off it may be";
   } else if (low == high) {
     others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";
   } else if (basis == ClassNumberBasis::kNeighbours) {

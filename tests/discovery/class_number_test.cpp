@@ -186,9 +186,22 @@ TEST_F(Counting, OneOldClassIsEnough) {
   EXPECT_EQ(find_peak(ks, curve, 0.01).k, 5);
 }
 
-TEST_F(Counting, MaxAccFindsANumberThatKeepsTheOldClassesWhole) {
+TEST_F(Counting, FrozenClustersBendAndAreMostDistinctAtTheTrueNumber) {
   const Clouds clouds(9, 4);
-  EXPECT_NEAR(max_acc(clouds.candidate, clouds.labels, 4, 20, context_), 9, 5);
+  const auto ks = class_number_grid(4, 20);
+  std::vector<double> silhouettes, inertias;
+  for (const ClusterPoint& point :
+       cluster_curve(clouds.candidate, clouds.labels, ks, 3, context_)) {
+    silhouettes.push_back(point.silhouette);
+    inertias.push_back(point.inertia);
+  }
+  EXPECT_EQ(find_peak(ks, silhouettes, 0.01).k, 9);
+  EXPECT_NEAR(ks[elbow_of(inertias)], 9, 2);
+}
+
+TEST_F(Counting, MaxAccMakesTheOldClassesWhole) {
+  const Clouds clouds(12, 12);
+  EXPECT_NEAR(max_acc(clouds.candidate, clouds.labels, 4, 60, context_), 12, 2);
 }
 
 TEST_F(Counting, FeaturesThatAreAllTheSameGiveTheLowestNumber) {

@@ -176,6 +176,7 @@ TEST(EstimateK, OneOldClassIsEnough) {
       json_of(run_protogcd(estimate(work, {"--labelled", work.folder / "one", "--k-max", "6"})));
   EXPECT_GE(json.at("k"), 1);
   EXPECT_EQ(json.at("k_old"), 1);
+  EXPECT_EQ(json.at("sure"), "unsure") << "one class is whole in nearly any clustering";
 }
 
 TEST(Discover, WithoutKEstimatesItFirstAndSaysSo) {

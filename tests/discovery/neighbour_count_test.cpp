@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "protogcd/core/error.h"
+#include "protogcd/discovery/class_number_search.h"
 #include "protogcd/nn/head.h"
 
 namespace protogcd {
@@ -107,6 +108,45 @@ TEST(NeighbourCount, FewOldClassesWidenTheMargin) {
       many{.log_error = 0.1, .old_classes = 1000};
   EXPECT_NEAR(many.log_margin(1.2816), 0.12816, 1e-3);
   EXPECT_GT(few.log_margin(1.2816), 2 * many.log_margin(1.2816)) << "Student's: 3.08";
+}
+
+TEST(LikelyNumbers, WordsAndIntervalFollowTheError) {
+  NeighbourCount found{.k = 100, .log_error = 0.03, .purity = 0.7, .old_classes = 50};
+  ClassNumberPeak peak = likely_numbers(found, 400);
+  EXPECT_EQ(peak.k, 100);
+  EXPECT_EQ(peak.sureness, Sureness::kSure);
+  EXPECT_NEAR(static_cast<double>(peak.low), 100 / std::exp(1.2816 * 0.03), 1.5);
+  EXPECT_NEAR(static_cast<double>(peak.high), 100 * std::exp(1.2816 * 0.03), 1.5);
+  found.log_error = 0.1;
+  EXPECT_EQ(likely_numbers(found, 400).sureness, Sureness::kFairly);
+  found.log_error = 0.3;
+  EXPECT_EQ(likely_numbers(found, 400).sureness, Sureness::kUnsure);
+}
+
+TEST(LikelyNumbers, AreUnsureWhereSizesOrTheBackboneAreDoubtful) {
+  const NeighbourCount sure{.k = 100, .log_error = 0.03, .purity = 0.7, .old_classes = 50};
+  NeighbourCount found = sure;
+  found.purity = 0.3;
+  EXPECT_EQ(likely_numbers(found, 400).sureness, Sureness::kUnsure);
+  found.purity = 0.05;
+  EXPECT_EQ(likely_numbers(found, 400).low, 50) << "any number may do";
+  EXPECT_EQ(likely_numbers(found, 400).high, 400);
+  found = sure;
+  found.size_spread = 0.5;
+  EXPECT_EQ(likely_numbers(found, 400).sureness, Sureness::kUnsure);
+  EXPECT_GT(likely_numbers(found, 400).high, 150);
+  found = sure;
+  found.size_doubt = 0.5;
+  EXPECT_EQ(likely_numbers(found, 400).sureness, Sureness::kUnsure);
+  EXPECT_LT(likely_numbers(found, 400).low, 70);
+}
+
+TEST(LikelyNumbers, StayBetweenTheOldClassesAndTheLargest) {
+  NeighbourCount found{.k = 1e9, .log_error = 1e6, .purity = 0.7, .old_classes = 5};
+  const ClassNumberPeak peak = likely_numbers(found, 40);
+  EXPECT_EQ(peak.k, 40);
+  EXPECT_EQ(peak.low, 5);
+  EXPECT_EQ(peak.high, 40);
 }
 
 TEST(NeighbourCount, SaysNothingOfOneOldClassOrOneLabelEach) {

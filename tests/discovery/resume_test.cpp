@@ -188,6 +188,29 @@ TEST(Resume, AnotherConfigurationIsRefusedByName) {
   EXPECT_EQ(nothing.exit_code, 2);
 }
 
+TEST(Resume, WhatWasFoundBeforeTheFirstCheckpointDoesNotGoOnWithOtherSettings) {
+  const TinyRun work;
+  const auto command = work.command("discover", "run", {"--beginnings", "2", "--epochs", "6"});
+  const auto killed = signal_protogcd(
+      command, SIGKILL, [&] { return std::filesystem::exists(work.folder / "run/starts.json"); });
+  ASSERT_EQ(killed.exit_code, -SIGKILL);
+  std::filesystem::remove_all(work.folder / "run/checkpoints");  // if it came so far
+  const auto resume = [&](const std::vector<std::string>& more) {
+    return run_protogcd(
+        with({"discover", "--out", work.folder / "run", "--resume", "--json"}, more));
+  };
+  for (const auto& [flag, value] :
+       {std::pair("--lr", "0.02"), {"--lambda-entropy", "4"}, {"--seed", "5"}}) {
+    const auto refused = resume({flag, value});
+    EXPECT_EQ(refused.exit_code, 2) << flag;
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr(flag), HasSubstr("when the run was begun")));
+  }
+  json_of(resume({}));
+  json_of(
+      run_protogcd(work.command("discover", "straight", {"--beginnings", "2", "--epochs", "6"})));
+  work.expect_same("run", "straight");
+}
+
 TEST(Resume, AFullDiskIsAnErrorThatLeavesTheLastCheckpointUsable) {
   const StoppedRun work;
   // No file may grow beyond 16 KiB: a checkpoint does not fit.

@@ -108,6 +108,15 @@ TEST(ExpectedOldShare, IsWhatLabelsLeaveOfClassesOfOneSize) {
   EXPECT_DOUBLE_EQ(expected_old_share(dataset, 2), 1.0);
 }
 
+TEST(ExpectedOldShare, IsNeverNothingWhereOldClassesHaveMoreLabelsThanClassesHaveImages) {
+  Dataset dataset;
+  dataset.old_classes = 1;
+  for (int i = 0; i < 30; ++i)
+    dataset.samples.push_back({.label = 0, .truth = 0, .set = SampleSet::kLabelled});
+  for (int i = 0; i < 10; ++i) dataset.samples.push_back({.set = SampleSet::kUnlabelled});
+  EXPECT_GT(expected_old_share(dataset, 4), 0.02);
+}
+
 TEST(WithSetting, MultipliesWhatTheRunWouldHaveTaken) {
   TrainOptions options;
   options.material.use_bank = true;

@@ -55,6 +55,8 @@ class ProtoGcd : public Method {
         labelled_(input.labelled),
         unlabelled_(input.unlabelled),
         epochs_(input.epochs),
+        every_class_is_labelled_(std::ranges::find(input.labelled_of_class, 0) ==
+                                 input.labelled_of_class.end()),
         recounts_(options.prior.empty() && options.class_shares == ClassShares::kCounted &&
                   options.objective.marginal_scope == MarginalScope::kUnlabelled),
         expected_(expected_shares(options, input)),
@@ -166,8 +168,11 @@ class ProtoGcd : public Method {
   void begin_with_clusters(SetFeatures& sets) {
     const std::int64_t k = prototypes().size(0);
     if (unlabelled_ < k - old_classes_) return;  // too few to draw clusters from
-    point_prototypes_at(first_classes_.empty() ? cluster_centres(sets, k, kFirstStarts, seed_)
-                                               : class_centres(sets, first_classes_, k));
+    if (!first_classes_.empty()) {
+      point_prototypes_at(class_centres(sets, first_classes_, k));
+    } else if (every_class_is_labelled_) {
+      point_prototypes_at(cluster_centres(sets, k, kFirstStarts, seed_));
+    }
   }
 
   /// The paper's level 2: the most confident of all unlabelled images, by what the model says of
@@ -195,7 +200,7 @@ class ProtoGcd : public Method {
   const std::uint64_t seed_;
   const std::int64_t old_classes_, labelled_, unlabelled_;
   const std::int64_t epochs_;
-  const bool recounts_;
+  const bool every_class_is_labelled_, recounts_;
   const ExpectedShares expected_;
   Head head_;
   Objective objective_;
