@@ -3,7 +3,8 @@
 //
 //   kNeighbours  The default. Nearest neighbours of labelled images by the backbone's own features
 //                tell how large a class is, and so how many there are (neighbour_count.h). Trains
-//                nothing. Where fewer than two classes are labelled, kClusters.
+//                nothing. Where fewer than two classes or no second image of one are labelled,
+//                kClusters.
 //   kClusters    Two models with more prototypes than classes are likely are trained, and their
 //                features clustered for every K: how distinct are the clusters (mean silhouette)?
 //                Clusters of the features as they were before training: do they keep the labelled

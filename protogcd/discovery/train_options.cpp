@@ -88,8 +88,8 @@ void declare_estimate_options(OptionTable& table, ClassNumberOptions& options,
   table.begin_group("Number of classes");
   table
       .add("k_max", &options.k_max,
-           "most classes there can be; if not given, a fifth of the images, but 3 K_old + 20 (100 "
-           "without labelled images) where clusters are counted")
+           "most classes there can be; if not given, a fifth of the images by neighbours, 1,000 by "
+           "max-acc, else 3 K_old + 20 (100 without labelled images)")
       .at_least(1)
       .incidental();  // the number that was found is what counts
   std::vector<std::pair<std::string, ClassNumberRule>> rules;
