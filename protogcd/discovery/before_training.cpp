@@ -48,12 +48,12 @@ void write_found(const fs::path& file, nlohmann::json json, const std::string& s
   write_file_atomically(file, json.dump(2) + "\n");
 }
 
-/// How to go on with what leaves little or nothing behind when it is stopped.
+/// How to go on after what is begun anew when it is stopped, but for scores that were kept.
 InterruptedError stopped(const InterruptedError& error, const char* what,
                          const TrainOptions& options, const Context& context) {
   return InterruptedError(
       error.marked(),
-      fmt::format("go on with {}: {}", what,
+      fmt::format("begin {} again with: {}", what,
                   context.command_line({{"out", options.out.string()}, {"resume", ""}})));
 }
 

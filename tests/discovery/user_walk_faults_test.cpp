@@ -146,6 +146,7 @@ TEST(Waiting, TheTimeOfAnEstimateIsNotThatOfTheBank) {
   options.backbone.backbone = work.folder / "tiny.safetensors";
   options.backbone.image_size = 32;
   options.train.material.batch = 16;
+  options.train.estimate.rule = ClassNumberRule::kClusters;  // which trains models
   options.train.estimate.cluster_steps = options.train.estimate.min_steps = 2;
   options.train.estimate.epochs = 1;
   options.train.estimate.k_max = 12;
