@@ -25,8 +25,8 @@ protogcd's demo: from here to a page of results. On two cores of 2024 its parts 
   set-up    30 s   packages and libtorch, the first time (and a download of 200 MB)$([ $fresh = yes ] || echo "; later none")
   compile    3 min the program, the first time$([ $fresh = yes ] || echo "; later none")
   draw       5 s   a half-labelled collection of small images
-  count      5 s   how many kinds are there?
-  discover  90 s   learn to tell them apart, from the best of four beginnings
+  count      1 s   how many kinds are there?
+  discover  80 s   learn to tell them apart, from the best of four beginnings
   page       1 s   the report
 TEXT
 
