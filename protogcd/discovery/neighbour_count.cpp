@@ -22,7 +22,7 @@ constexpr double kPurityFloor = 0.02, kLeastLabelledShare = 1e-6;
 /// Counts of labels whose variance is so small a part of what chance would make were not left to
 /// chance.
 constexpr double kEvenLabels = 0.25;
-/// Errors on 178 development tasks were so much larger than leaving out classes says.
+/// Errors on 158 development tasks were so much larger than leaving out classes says.
 constexpr double kErrorFactor = 1.2;
 
 /// Directions of large variance say little of classes: all get about the same, but for those that
