@@ -48,6 +48,7 @@ endif()
 # The public headers are those of api/ and what they include; tests/core/architecture_test.cpp holds this list to that.
 set(public_headers
   analysis/accuracy.h
+  analysis/bootstrap.h
   api/class_number.h
   api/demo.h
   api/discover.h
@@ -61,6 +62,7 @@ set(public_headers
   core/stop.h
   run/class_number.h
   run/confidence.h
+  run/epoch_comparison.h
   run/evaluation.h
   run/found_classes.h
   run/predictions_table.h

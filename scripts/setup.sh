@@ -2,8 +2,8 @@
 # Everything a build needs, and nothing twice: Debian/Ubuntu packages by apt, and a libtorch. Safe to repeat; when all
 # is there it takes a fraction of a second. Prints nothing unless there is something to do.
 #
-#   scripts/setup.sh [build|test|lint|tidy|fuzz]   what for: compile, or also what tests read with (TensorBoard),
-#                                                  and a browser (Chromium), clang-format, clang-tidy or clang
+#   scripts/setup.sh [build|test|lint|tidy|fuzz]   what for: compile, or also what tests read with (TensorBoard,
+#                                                  ONNX Runtime) and a browser (Chromium), clang-format, clang-tidy or clang
 #
 # libtorch comes from, in this order: TORCH_DIR (a torch package, its share/cmake, or an unpacked libtorch); the active
 # Python environment if it has torch >= 2.11; else a virtual environment in .venv with the pinned torch of pip.
@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 purpose=${1:-build}
 pinned_torch=2.13.0
 pinned_tensorboard=2.21.0
+pinned_onnxruntime=1.31.1
 
 required=(g++ cmake ninja-build make pkg-config python3 python3-venv
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libspdlog-dev zlib1g-dev libjpeg-dev libpng-dev
@@ -123,11 +124,13 @@ if [ "$(cat build/torch_cmake_folder 2>/dev/null)" != "$torch" ] || [ "$(cat bui
   echo "$torch" > build/torch_cmake_folder
 fi
 
-# One test lets TensorBoard read our event files; without the package it is skipped, so failing to get it stops nobody.
-if [ "$purpose" = test ] && [ -z "${PROTOGCD_PYTHON:-}" ] && ! compgen -G '.venv/lib/python3*/site-packages/tensorboard' >/dev/null
-then
-  echo "setup: installing tensorboard $pinned_tensorboard into .venv (once)" >&2
-  [ -x .venv/bin/pip ] || python3 -m venv --clear .venv
-  .venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "tensorboard==$pinned_tensorboard" >&2 ||
-    echo "setup: tensorboard could not be installed; its test will be skipped" >&2
+# Tests let TensorBoard and ONNX Runtime read our files; without a package its test is skipped, so failing to get one stops nobody.
+if [ "$purpose" = test ] && [ -z "${PROTOGCD_PYTHON:-}" ]; then
+  for package in "tensorboard==$pinned_tensorboard" "onnxruntime==$pinned_onnxruntime"; do
+    compgen -G ".venv/lib/python3*/site-packages/${package%%==*}" >/dev/null && continue
+    echo "setup: installing ${package/==/ } into .venv (once)" >&2
+    [ -x .venv/bin/pip ] || python3 -m venv --clear .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "$package" >&2 ||
+      echo "setup: ${package%%==*} could not be installed; its test will be skipped" >&2
+  done
 fi

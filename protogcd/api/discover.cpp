@@ -35,6 +35,7 @@ DiscoverOptions options_of(const DiscoverRequest& request, const Context& contex
     if (const auto problem = option->assign(std::vector<std::string>{value}, OptionSource::kFlag))
       throw UsageError(fmt::format("{}: {}", option_name(key), *problem));
   }
+  table.finish_reading();
   options.bad_images = machine.bad_images;
   options.max_bad = machine.max_bad;
   options.data.labelled = request.labelled;
@@ -52,7 +53,11 @@ DiscoverOptions options_of(const DiscoverRequest& request, const Context& contex
 
 RunResult discover(const DiscoverRequest& request, const Context& context) {
   if (request.out.empty()) throw UsageError(option_name("out") + " is needed: the run's folder");
-  return discover(options_of(request, context), context).result;
+  const DiscoverOptions options = options_of(request, context);
+  Context own = context;
+  if (options.train.as_published.value_or(false) && own.dtype == "auto")
+    own.dtype = "tf32";  // as published_settings has it
+  return discover(options, own).result;
 }
 
 }  // namespace protogcd

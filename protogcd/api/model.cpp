@@ -42,7 +42,7 @@ void add_unread(std::vector<UnreadImage>& unread, const SkippedFiles& skipped,
 
 void predict_into(PredictedImages& result, const TrainedModel& model, const SourceTable& sources,
                   const Context& context) {
-  const ComputeThreads threads(context.threads);
+  const ComputeSettings settings(context);
   SkippedFiles skipped = patient(sources);
   predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
     for (std::size_t i = 0; i < batch.sources.size(); ++i) {
@@ -87,7 +87,7 @@ PredictedImages Model::predict_folder(const std::filesystem::path& folder) const
 }
 
 EmbeddedImages Model::embed(const std::vector<std::filesystem::path>& images) const {
-  const ComputeThreads threads(context_.threads);
+  const ComputeSettings settings(context_);
   EmbeddedImages result;
   const SourceTable sources = table_of(images, result.unread);
   SkippedFiles skipped = patient(sources);

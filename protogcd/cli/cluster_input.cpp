@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "protogcd/cli/recorded_split.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/npy.h"
@@ -70,25 +71,39 @@ ClusterInput from_embeddings(const ClusterInputOptions& options, const Logger& l
   return input;
 }
 
+/// The paper clusters what is trained on, and for its inductive evaluation the test set alone.
+std::vector<Sample> chosen_samples(const Dataset& dataset, const std::string& on) {
+  std::vector<Sample> samples = dataset.samples;
+  const std::size_t tests = dataset.count(SampleSet::kTest);
+  if (on == "test") {
+    if (tests == 0)
+      throw DataError(fmt::format("{}: the data has no test images", option_name("on")));
+    std::erase_if(samples, [](const Sample& sample) { return sample.set != SampleSet::kTest; });
+  } else if (tests < samples.size()) {  // a test set without others stands for itself
+    std::erase_if(samples, [](const Sample& sample) { return sample.set == SampleSet::kTest; });
+  }
+  return samples;
+}
+
 ClusterInput from_images(const ClusterInputOptions& options, const Session& session,
                          const Context& context) {
   ClusterInput input;
-  input.dataset = open_data(options.data, context.log);
+  DataOptions data = options.data;
+  if (!options.network.model.empty()) adopt_recorded_split(data, options.network.model);
+  input.dataset = open_data(data, context.log);
   input.name = "the images' features";
-  std::vector<Sample> samples = input.dataset.samples;
-  // The paper clusters what is trained on; a test set stands for itself.
-  if (input.dataset.count(SampleSet::kTest) < samples.size())
-    std::erase_if(samples, [](const Sample& sample) { return sample.set == SampleSet::kTest; });
+  const std::vector<Sample> samples = chosen_samples(input.dataset, options.on);
   std::vector<std::uint32_t> list;
   for (const Sample& sample : samples) list.push_back(sample.source);
   input.skipped = std::make_unique<SkippedFiles>(session.bad_image_policy(), list.size());
-  input.backbone = options.backbone;
-  input.backbone.backbone = choose_backbone(input.backbone, input.dataset.sources, context.log);
-  input.reading = {.apply_orientation = !options.data.is_benchmark(),
-                   .fast_decode = options.images.fast_decode};
+  input.network = options.network;
+  choose_feature_model(input.network, input.dataset.sources, context.log);
+  FeatureModel network =
+      open_feature_model(input.network, options.data.is_benchmark(), context.log);
+  input.reading = network.reading;
   const ImageFeatures features =
-      image_features(input.dataset.sources, list, open_backbone(input.backbone, context.log),
-                     input.reading, *input.skipped, context);
+      image_features(input.dataset.sources, list, std::move(network.backbone), input.reading,
+                     *input.skipped, context);
   input.skipped->check(input.dataset.sources);
   input.features = features.values;
   for (const std::size_t position : features.positions) input.rows.push_back(samples[position]);
@@ -103,8 +118,11 @@ void declare_cluster_input(OptionTable& table, ClusterInputOptions& options) {
            "features [N, D]; paths are taken from the .csv beside it, if there is one")
       .value_name("FILE.npy");
   declare_data_options(table, options.data);
-  declare_backbone_options(table, options.backbone);
-  declare_image_options(table, options.images);
+  table
+      .add("on", &options.on,
+           "the images that training sees (labelled and unlabelled), or the test images")
+      .one_of({"training", "test"});
+  declare_feature_model(table, options.network);
 }
 
 ClusterInput open_cluster_input(const ClusterInputOptions& options, const Session& session,
@@ -115,6 +133,11 @@ ClusterInput open_cluster_input(const ClusterInputOptions& options, const Sessio
       !data.unlabelled.empty() || !data.manifest.empty() || !data.images.empty()) {
     throw UsageError("--embeddings: images are given too",
                      "give embeddings or images, not both; --truth goes with either");
+  }
+  if (!options.network.model.empty() || options.on == "test") {
+    throw UsageError(
+        fmt::format("--{}: embeddings are features already", options.on == "test" ? "on" : "model"),
+        "name images (--dataset, --labelled, ...) instead of --embeddings");
   }
   return from_embeddings(options, context.log);
 }

@@ -9,21 +9,20 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/cli/feature_model.h"
 #include "protogcd/cli/verb.h"
 #include "protogcd/data/data_options.h"
 #include "protogcd/data/sample.h"
 #include "protogcd/data/skipped.h"
 #include "protogcd/engine/image_loader.h"
-#include "protogcd/image/image_options.h"
-#include "protogcd/nn/backbone_options.h"
 
 namespace protogcd::cli {
 
 struct ClusterInputOptions {
   std::filesystem::path embeddings;
   DataOptions data;
-  BackboneOptions backbone;
-  ImageOptions images;
+  FeatureModelOptions network;
+  std::string on = "training";  ///< or "test": which images
 };
 
 void declare_cluster_input(OptionTable& table, ClusterInputOptions& options);
@@ -34,7 +33,7 @@ struct ClusterInput {
   Dataset dataset;                        ///< its sources and classes
   std::vector<Sample> rows;               ///< [N]
   bool has_paths = true;                  ///< false: embeddings without a list of paths
-  BackboneOptions backbone;               ///< that made the features; none for embeddings
+  FeatureModelOptions network;            ///< that made the features; none for embeddings
   ReadingOptions reading;                 ///< of the images
   std::unique_ptr<SkippedFiles> skipped;  ///< images that could not be read; none for embeddings
 };

@@ -400,6 +400,7 @@ void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& giv
   }
   if (!declared.common.config.empty()) declared.table.apply_toml_file(declared.common.config);
   apply_resumed_configuration(declared.table);
+  declared.table.finish_reading();
   declared.table.check_required();
 }
 

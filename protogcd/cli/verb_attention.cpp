@@ -12,6 +12,7 @@
 #include "protogcd/data/image_set.h"
 #include "protogcd/image/contact_sheet.h"
 #include "protogcd/image/encode.h"
+#include "protogcd/model/stored_model.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/studies/attention_maps.h"
 
@@ -27,7 +28,7 @@ struct AttentionVerbOptions {
 
 void attention(const AttentionVerbOptions& options, Session& session) {
   check_output_file(options.out, options.overwrite, "out");
-  const ComputeThreads compute_threads(session.context.threads);
+  const ComputeSettings settings(session.context);
   Context context = session.context;
   context.device = "cpu";  // a few images
   const ImageSet set = open_image_set(options.images, context.log);

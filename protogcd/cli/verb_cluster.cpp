@@ -1,4 +1,4 @@
-// `protogcd cluster`: groups of images by k-means on frozen features.
+// `protogcd cluster`: groups of images by k-means on features of a backbone or a trained model.
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
@@ -17,8 +17,8 @@
 #include "protogcd/core/json.h"
 #include "protogcd/engine/placement.h"
 #include "protogcd/model/centroid_model.h"
+#include "protogcd/model/stored_model.h"
 #include "protogcd/nn/device.h"
-#include "protogcd/run/run_files.h"
 
 namespace protogcd::cli {
 namespace {
@@ -125,13 +125,7 @@ void check_model_folder(const ClusterVerbOptions& options) {
   if (options.no_normalise)
     throw UsageError(
         "--save-model: prototypes compare directions, so --no-normalise cannot go with it");
-  if (std::filesystem::exists(options.save_model / run_files::kModel / run_files::kModelInfo)) {
-    throw UsageError(
-        fmt::format("--save-model: '{}' holds a trained run, whose model would be hidden",
-                    options.save_model.string()),
-        "choose another folder");
-  }
-  check_output_file(options.save_model / run_files::kModelInfo, options.overwrite, "save_model");
+  check_model_output(options.save_model, options.overwrite, "save_model");
 }
 
 void save_model(const std::filesystem::path& folder, const ClusterInput& input,
@@ -141,8 +135,10 @@ void save_model(const std::filesystem::path& folder, const ClusterInput& input,
       input.dataset.classes.begin(),
       input.dataset.classes.begin() + static_cast<std::ptrdiff_t>(old));
   const Logger quiet;  // what there is to say about the backbone was said
-  centroid_model(open_backbone(input.backbone, quiet), old_classes, input.features,
-                 result.centroids.cpu(), input.reading, context)
+  // How the images are read is known already.
+  const FeatureModel network = open_feature_model(input.network, /*is_benchmark=*/false, quiet);
+  centroid_model(network.backbone, old_classes, input.features, result.centroids.cpu(),
+                 input.reading, context)
       .save(folder);
 }
 
@@ -184,9 +180,8 @@ void print_words(const ClusterVerbOptions& options, const ClusterInput& input,
 
 void cluster(const ClusterVerbOptions& options, Session& session) {
   if (!options.out.empty()) check_output_file(options.out, options.overwrite, "out");
-  if (!options.save_model.empty()) create_folders(options.save_model);
   check_model_folder(options);
-  const ComputeThreads compute_threads(session.context.threads);
+  const ComputeSettings settings(session.context);
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();
@@ -223,8 +218,11 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
 Verb cluster_verb() {
   return {
       .name = "cluster",
-      .summary = "groups of images by k-means on frozen features; labelled ones guide it",
-      .example = "protogcd cluster --embeddings features.npy --k 30 --out clusters.csv",
+      .summary =
+          "groups of images by k-means on frozen or trained features; labelled ones guide it",
+      .example =
+          "protogcd cluster --embeddings features.npy --k 30 --out clusters.csv\n"
+          "  protogcd cluster --model run --dataset cub --root data/CUB_200_2011 --on test --k 200",
       .declare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<ClusterVerbOptions>();
         declare_cluster_input(table, options->input);

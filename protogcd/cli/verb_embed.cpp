@@ -3,35 +3,34 @@
 
 #include <memory>
 
+#include "protogcd/cli/feature_model.h"
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
 #include "protogcd/engine/embed.h"
-#include "protogcd/image/image_options.h"
-#include "protogcd/nn/backbone_options.h"
 
 namespace protogcd::cli {
 namespace {
 
 struct EmbedVerbOptions {
   std::string set;
-  BackboneOptions backbone;
-  ImageOptions images;
+  FeatureModelOptions network;
   EmbedOptions embed;
 };
 
 void embed(EmbedVerbOptions options, Session& session) {
   const ImageSet set = open_image_set(options.set, session.context.log);
+  choose_feature_model(options.network, set.sources, session.context.log);
+  FeatureModel network =
+      open_feature_model(options.network, /*is_benchmark=*/false, session.context.log);
   EmbedOptions embedding = options.embed;
-  embedding.reading.fast_decode = options.images.fast_decode;
-  options.backbone.backbone = choose_backbone(options.backbone, set.sources, session.context.log);
-  Backbone backbone = open_backbone(options.backbone, session.context.log);
+  embedding.reading = network.reading;
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();
-  const EmbedSummary summary = embed_images(set.sources, std::move(backbone), embedding,
+  const EmbedSummary summary = embed_images(set.sources, std::move(network.backbone), embedding,
                                             session.bad_image_policy(), context);
   const double fresh = static_cast<double>(set.sources.size() - summary.resumed);
   const double rate = summary.seconds > 0 ? fresh / summary.seconds : 0;
@@ -56,14 +55,16 @@ Verb embed_verb() {
   return {
       .name = "embed",
       .summary = "features of images to a file",
-      .example = "protogcd embed --images photos --backbone dino-vitb16 --out features.npy",
+      .example =
+          "protogcd embed --images photos --backbone dino-vitb16 --out features.npy\n"
+          "  protogcd embed --images photos --model run --out trained.npy",
       .declare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<EmbedVerbOptions>();
         auto& embedding = options->embed;
         table.add("images", &options->set, "a folder of images, any nesting")
             .value_name("DIR")
             .required();
-        declare_backbone_options(table, options->backbone);
+        declare_feature_model(table, options->network);
         table.add("out", &embedding.out, "features [N, D]; paths go to the .csv beside it")
             .value_name("FILE.npy")
             .required();
@@ -71,7 +72,6 @@ Verb embed_verb() {
         table.add("batch", &embedding.batch, "images at once (16 on a CPU, 256 on a GPU)")
             .at_least(1)
             .at_most(65536);
-        declare_image_options(table, options->images);
         table.add("overwrite", &embedding.overwrite, "replace the output if it exists").flag_only();
         table.add("resume", &embedding.resume, "go on with an output that was not finished")
             .flag_only();

@@ -114,7 +114,7 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   options.model.train.material.sees_labelled = true;
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
                                           .fast_decode = options.model.images.fast_decode};
-  const ComputeThreads compute_threads(session.context.threads);
+  const ComputeSettings settings(session.context);
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();
@@ -175,6 +175,8 @@ Verb estimate_k_verb() {
         declare_data_options(table, options->model.data);
         declare_backbone_options(table, options->model.backbone);
         declare_model_options(table, options->model.train);
+        declare_as_published(table, options->model.train);
+        settle_as_published(table, options->model.train, options->model.data.dataset);
         table.begin_group("Machine");
         declare_image_options(table, options->model.images);
         return [options](Session& session) {

@@ -7,6 +7,7 @@
 
 #include "protogcd/analysis/cluster_metrics.h"
 #include "protogcd/cli/corruption_options.h"
+#include "protogcd/cli/recorded_split.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -17,7 +18,6 @@
 #include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/nn/device.h"
-#include "protogcd/run/run_files.h"
 #include "protogcd/studies/corruption_study.h"
 #include "protogcd/training/training_set.h"
 
@@ -126,7 +126,7 @@ std::optional<Evaluation> ModelEvaluation::evaluate_on(SampleSet kind) {
   if (result.samples == 0) return std::nullopt;
   nlohmann::json& json = json_[name] = protogcd::to_json(result);
   words_ += fmt::format("{} images ({}): {}; NMI {:.3f}, ARI {:.3f}\n", name, result.samples,
-                        in_words(result), result.nmi, result.ari);
+                        in_words_with_intervals(result), result.nmi, result.ari);
   if (options_.cluster_metrics) {
     const ClusterMetrics metrics = cluster_metrics(
         {outputs.features.const_data_ptr<float>(),
@@ -222,24 +222,8 @@ void check_options(const EvaluateVerbOptions& options) {
 
 void evaluate_model(const EvaluateVerbOptions& options, Session& session) {
   check_options(options);
-  const ComputeThreads compute_threads(session.context.threads);
+  const ComputeSettings settings(session.context);
   ModelEvaluation(options, session, session.context).run(session);
-}
-
-/// Takes --old-classes from the configuration of a run on the same dataset, folders or manifest
-/// where it was not given, so that its model is judged on the split it was trained on.
-void adopt_recorded_split(DataOptions& options, const std::filesystem::path& run) {
-  const std::filesystem::path config = run / run_files::kConfig;
-  if (options.old_classes || !std::filesystem::is_regular_file(config)) return;
-  auto recorded = toml_scalars(config);
-  const auto same = [&](const char* key, const std::filesystem::path& path) {
-    return recorded[key] ==
-           (path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string());
-  };
-  if (recorded["dataset"] == options.dataset && same("labelled", options.labelled) &&
-      same("unlabelled", options.unlabelled) && same("manifest", options.manifest) &&
-      options.images.empty())
-    options.old_classes = parse_integer(recorded["old_classes"]);
 }
 
 }  // namespace

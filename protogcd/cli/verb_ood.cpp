@@ -13,7 +13,9 @@
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
+#include "protogcd/discovery/as_published.h"
 #include "protogcd/model/model_outputs.h"
+#include "protogcd/model/stored_model.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/studies/outlier_study.h"
 
@@ -25,7 +27,7 @@ struct OodVerbOptions {
   std::string known, sampling = "all";
   std::vector<std::string> outliers, scores = {"msp", "mls", "energy"};
   std::int64_t repeats = 10;
-  bool calibrate = false, overwrite = false;
+  bool as_published = false, calibrate = false, overwrite = false;
   double keep = 0.95;
 };
 
@@ -124,7 +126,7 @@ nlohmann::json calibrated(TrainedModel& model, const at::Tensor& known,
 
 void ood(const OodVerbOptions& options, Session& session) {
   check_options(options);
-  const ComputeThreads compute_threads(session.context.threads);
+  const ComputeSettings settings(session.context);
   const InterruptGuard interrupt;
   Context context = session.context;
   context.stop = interrupt.token();
@@ -204,6 +206,11 @@ Verb ood_verb() {
             .add("sampling", &options->sampling,
                  "all images; as the released code (a fifth as many outliers); or balanced, 1:1")
             .one_of({"all", "reference", "balanced"});
+        table.add("as_published", &options->as_published,
+                  "score and sampling of the published tables: MSP, 5:1 (docs/method.md)");
+        table.when_read([options](OptionTable& read) {
+          if (options->as_published) take(published_outlier_settings(), read);
+        });
         table
             .add("repeats", &options->repeats, "random parts that are measured, where one is drawn")
             .at_least(1)

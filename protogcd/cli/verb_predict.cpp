@@ -60,7 +60,7 @@ void print_predictions(const TrainedModel& model, const SourceTable& sources,
 void predict(const PredictVerbOptions& options, Session& session) {
   if (!options.predict.out.empty())
     check_output_file(options.predict.out, options.predict.overwrite, "out");
-  const ComputeThreads compute_threads(session.context.threads);
+  const ComputeSettings settings(session.context);
   const ImageSet set = open_image_set(options.images, session.context.log);
   const TrainedModel model = load_model(options.model, options.backbone, session.context);
   if (options.predict.out.empty()) {

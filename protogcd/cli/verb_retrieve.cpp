@@ -35,7 +35,7 @@ std::filesystem::path predictions_of(const RetrieveVerbOptions& options, Session
     }
     return file;
   }
-  const ComputeThreads compute_threads(session.context.threads);
+  const ComputeSettings settings(session.context);
   const ImageSet set = open_image_set(options.images, session.context.log);
   const auto file = options.out / "examples-predictions.csv";
   write_predictions(load_model(options.model, options.backbone, session.context), set.sources,

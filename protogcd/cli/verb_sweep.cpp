@@ -193,6 +193,26 @@ nlohmann::json number_or_null(double value) {
   return std::isnan(value) ? nlohmann::json() : nlohmann::json(value);
 }
 
+/// What stands beside the numbers of a cell: intervals, and the best epochs.
+void add_beside(const SweepFile& file, const CellResult& result, nlohmann::json& one) {
+  const auto add_epoch = [&](WhichEpoch which) {
+    if (const double epoch = result.epochs.of(which); !std::isnan(epoch))
+      one[name_of(which)]["epoch"] = epoch - 1;  // files count from 0
+  };
+  add_epoch(WhichEpoch::kLast);
+  add_epoch(WhichEpoch::kBestOnUnlabelled);
+  add_epoch(WhichEpoch::kBestOnTest);
+  if (!std::isnan(result.epochs.evaluated)) one["evaluated_epochs"] = result.epochs.evaluated;
+  for (std::size_t column = 0; column < result.beside.size(); ++column) {
+    const BesideNumber& beside = result.beside[column];
+    const std::string& name = file.columns[column].name;
+    if (!std::isnan(beside.low)) one["intervals"][name] = {beside.low, beside.high};
+    if (!std::isnan(beside.best_on_unlabelled))
+      one["best_on_unlabelled"]["values"][name] = beside.best_on_unlabelled;
+    if (!std::isnan(beside.best_on_test)) one["best_on_test"]["values"][name] = beside.best_on_test;
+  }
+}
+
 nlohmann::json to_json(const SweepResults& results, const std::filesystem::path& out) {
   const SweepFile& file = *results.file;
   nlohmann::json cells = nlohmann::json::array();
@@ -206,6 +226,7 @@ nlohmann::json to_json(const SweepResults& results, const std::filesystem::path&
       one["at"][file.axes[axis].name] = file.axes[axis].points[cell.at[axis]].label;
     for (std::size_t column = 0; column < result.values.size(); ++column)
       one["values"][file.columns[column].name] = number_or_null(result.values[column]);
+    add_beside(file, result, one);
     if (!result.problem.empty()) one["problem"] = result.problem;
     cells.push_back(std::move(one));
   }

@@ -64,11 +64,14 @@ void print(const RunResult& summary) {
   if (summary.outliers > 0)
     fmt::print("{} (is_outlier in predictions.csv)\n", outliers_in_words(summary, flag_of));
   if (summary.on_unlabelled.samples > 0) {
-    fmt::print("accuracy on the unlabelled images: {}\n", in_words(summary.on_unlabelled));
+    fmt::print("accuracy on the unlabelled images: {}\n",
+               in_words_with_intervals(summary.on_unlabelled));
   }
   if (summary.on_test) {
-    fmt::print("test images ({}): {}\n", summary.test, in_words(*summary.on_test));
+    fmt::print("test images ({}): {}\n", summary.test, in_words_with_intervals(*summary.on_test));
   }
+  const std::string best = summary.by_epoch ? in_words(*summary.by_epoch) : "";
+  if (!best.empty()) fmt::print("{}\n", best);
   if (summary.skipped > 0) {
     fmt::print("{} images could not be read, see {}\n", summary.skipped,
                (out / run_files::kSkipped).string());

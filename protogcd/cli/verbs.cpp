@@ -35,6 +35,8 @@ std::vector<Verb> all_verbs() {
       weights_get_verb(),
       weights_inspect_verb(),
       weights_convert_verb(),
+      weights_export_verb(),
+      weights_import_verb(),
       bench_backbone_verb(),
       bench_cluster_verb(),
       bench_embed_verb(),

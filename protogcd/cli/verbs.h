@@ -43,7 +43,9 @@ Verb pretrain_verb();
 Verb sweep_verb();
 Verb train_verb();
 Verb weights_convert_verb();
+Verb weights_export_verb();
 Verb weights_get_verb();
+Verb weights_import_verb();
 Verb weights_inspect_verb();
 Verb weights_list_verb();
 

@@ -28,7 +28,8 @@ struct KMeansOptions {
   std::int64_t max_iterations = 300;  ///< of a start
   double tolerance = 1e-4;
   std::uint64_t seed = 0;
-  StopToken stop{};  ///< looked at between iterations: InterruptedError
+  bool plain_seeding = false;  ///< of semi-supervised k-means: one draw a centroid, as published
+  StopToken stop{};            ///< looked at between iterations: InterruptedError
 };
 
 struct Clustering {

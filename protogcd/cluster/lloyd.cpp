@@ -85,6 +85,7 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
 Clustering best_start(const Points& points, SeedingOptions seeding, const at::Tensor& fixed,
                       const KMeansOptions& options) {
   seeding.stop = options.stop;
+  seeding.plain = options.plain_seeding;
   Clustering best;
   for (seeding.start = 0; seeding.start < options.starts; ++seeding.start) {
     Clustering next = run_lloyd(points, kmeans_plus_plus(points, seeding), fixed, options);

@@ -157,7 +157,29 @@ void check_interrupt(const StopToken& stop) {
 }
 
 at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options) {
-  return Seeding(points, options).run();
+  if (!options.plain || !options.given.defined()) return Seeding(points, options).run();
+  RandomStream stream(RandomKey{.seed = options.seed,
+                                .purpose = RandomPurpose::kClustering,
+                                .position = static_cast<std::uint64_t>(options.start)});
+  std::vector<double> draws(static_cast<std::size_t>(options.k - options.given.size(0)));
+  for (double& draw : draws) draw = stream.uniform();
+  return plain_kmeans_plus_plus(points, options, draws);
+}
+
+at::Tensor plain_kmeans_plus_plus(const Points& points, const SeedingOptions& options,
+                                  std::span<const double> draws) {
+  std::vector<at::Tensor> chosen = {options.given};
+  at::Tensor closest = points.squared_distances(options.given).amin(0).to(at::kDouble);  // [N]
+  for (const double draw : draws) {
+    check_interrupt(options.stop);
+    const at::Tensor counted = options.free.defined() ? closest * options.free : closest;
+    const at::Tensor sums = counted.cumsum(0);
+    const at::Tensor row =
+        at::searchsorted(sums, sums[-1] * draw).clamp_max(points.size() - 1).reshape({1});
+    chosen.push_back(points.rows().index_select(0, row));
+    closest = at::minimum(closest, points.squared_distances(chosen.back())[0].to(at::kDouble));
+  }
+  return at::cat(chosen);
 }
 
 }  // namespace protogcd

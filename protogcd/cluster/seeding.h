@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "protogcd/cluster/points.h"
 #include "protogcd/core/stop.h"
@@ -20,6 +20,9 @@ struct SeedingOptions {
   at::Tensor given =
       {};  ///< [G, D], mean removed: the first centroids of every start; may be undefined
   at::Tensor free = {};  ///< [N] bool: rows that may be drawn and that count; undefined: all
+  /// One draw a centroid instead of the best of several, as in the published semi-supervised
+  /// k-means.
+  bool plain = false;
   StopToken stop{};
 };
 
@@ -28,5 +31,10 @@ void check_interrupt(const StopToken& stop);
 
 /// Centroids [K, D], mean removed. InterruptedError where the user asks to stop.
 at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options);
+
+/// Plain k-means++ after the given centroids: for each draw (0 to 1) the first row at which the
+/// squared distances to the nearest centroid, added up, reach that share of their sum.
+at::Tensor plain_kmeans_plus_plus(const Points& points, const SeedingOptions& options,
+                                  std::span<const double> draws);
 
 }  // namespace protogcd

@@ -25,7 +25,7 @@ struct ProcessPlace {
 
 struct Context {
   std::string device = "auto";  ///< auto | cpu | cuda | cuda:n, resolved by nn/device.h
-  std::string dtype = "auto";   ///< auto | float32 | bfloat16: the frozen trunk's arithmetic
+  std::string dtype = "auto";   ///< of the frozen trunk: see core/machine_options.h
   std::size_t threads = 1;
   std::uint64_t seed = 0;
   Logger log{};

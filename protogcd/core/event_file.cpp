@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/protobuf.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -21,51 +21,12 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = kEventFilePrefix, kSuffix = ".protogcd";
 
-// Fields of the messages Event, SummaryValue and SessionLog (tensorboard/compat/proto), with the
-// kind of value that protocol buffers put beside a field's number.
-enum WireType : unsigned { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+// Fields of the messages Event, SummaryValue and SessionLog (tensorboard/compat/proto).
+using Message = ProtobufMessage;
 constexpr unsigned kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3, kEventSummary = 5,
                    kEventSessionLog = 7;
 constexpr unsigned kSummaryValue = 1, kValueTag = 1, kValueSimpleValue = 2;
 constexpr unsigned kSessionLogStatus = 1, kSessionStart = 1;
-
-/// A message of protocol buffers, written field by field.
-class Message {
- public:
-  Message& varint(unsigned field, std::uint64_t value) {
-    put_varint(field << 3 | kVarint);
-    put_varint(value);
-    return *this;
-  }
-  Message& bytes(unsigned field, std::string_view value) {
-    put_varint(field << 3 | kBytes);
-    put_varint(value.size());
-    text_ += value;
-    return *this;
-  }
-  Message& fixed(unsigned field, double value) {
-    put_varint(field << 3 | kFixed64);
-    put_little_endian(std::bit_cast<std::uint64_t>(value), 8);
-    return *this;
-  }
-  Message& fixed(unsigned field, float value) {
-    put_varint(field << 3 | kFixed32);
-    put_little_endian(std::bit_cast<std::uint32_t>(value), 4);
-    return *this;
-  }
-  void put_little_endian(std::uint64_t value, int count) {
-    for (int i = 0; i < count; ++i) text_ += static_cast<char>(value >> (8 * i) & 0xff);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  void put_varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
-    text_ += static_cast<char>(value);
-  }
-
-  std::string text_;
-};
 
 Message event_at(std::int64_t step) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();

@@ -21,8 +21,12 @@ void declare_machine_options(OptionTable& table, MachineOptions& options) {
       .usual();
   // A verb that writes numbers may have a --dtype of its own, for them.
   if (table.find("dtype") == nullptr) {
-    table.add("dtype", &options.dtype, "arithmetic of the frozen backbone")
-        .one_of({"auto", "float32", "bfloat16", "float64"});
+    table
+        .add(
+            "dtype", &options.dtype,
+            "arithmetic of the frozen backbone; tf32: float32, and on CUDA products of 10 bits, as "
+            "the published runs")
+        .one_of({"auto", "float32", "tf32", "bfloat16", "float64"});
   }
   table.add("threads", &options.threads, "CPU threads, 0 = all").at_least(0).at_most(4096);
   table.add("seed", &options.seed, "seed of everything random").usual();

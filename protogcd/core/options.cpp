@@ -338,6 +338,14 @@ void OptionTable::apply_toml_file(const std::filesystem::path& path) {
   apply_toml(read_text_file(path, kLargestConfig), path.string());
 }
 
+bool OptionTable::suggest(std::string_view key, const std::string& value) {
+  Option* option = find(key);
+  if (option == nullptr || option->source() != OptionSource::kDefault) return false;
+  if (const auto problem = option->assign(std::vector<std::string>{value}, OptionSource::kDefault))
+    throw InternalError(fmt::format("{}: {}", key, *problem));
+  return true;
+}
+
 void OptionTable::check_required() const {
   for (const auto& option : options_) {
     const bool empty = option.is_text() && option.to_toml() == "\"\"";

@@ -134,6 +134,16 @@ class OptionTable {
   /// Throws UsageError naming the first required option that neither flag nor file has set, or
   /// that was set to an empty text.
   void check_required() const;
+  /// What is to be done once flags and files have been read: one option may stand for values of
+  /// others.
+  void when_read(std::function<void(OptionTable&)> settle) { settle_ = std::move(settle); }
+  /// Does it. Values that flags or files have given stay.
+  void finish_reading() {
+    if (settle_) settle_(*this);
+  }
+  /// Sets an option that neither flag nor file has set; false where it has been, or where there is
+  /// none of this key. InternalError where the value is not allowed.
+  bool suggest(std::string_view key, const std::string& value);
   /// The resolved configuration: every key with its value, commented with its help.
   std::string to_toml() const;
   /// What a result depends on: the values of all options that are not incidental.
@@ -143,6 +153,7 @@ class OptionTable {
   std::deque<Option> options_;  // a deque, so that `add` may hand out references
   std::string group_;
   std::function<std::string(const std::string&)> explain_;
+  std::function<void(OptionTable&)> settle_;
 };
 
 template <class Target, class Enum>

@@ -32,6 +32,7 @@ enum class RandomPurpose : std::uint8_t {
   kMap = 11,      ///< where a map of the features begins
   kKeepOut = 12,  ///< which labelled images calibration keeps out of training
   kHide = 13,     ///< which classes a trial takes for new
+  kRedraw = 14,   ///< which images a resample of the bootstrap has
 };
 
 /// Where a stream stands (design: seed, purpose, epoch, position of the draw in the epoch, view).

@@ -87,7 +87,7 @@ const BenchmarkInfo& find_benchmark(std::string_view name) {
 }
 
 Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
-                       std::optional<std::size_t> old_classes) {
+                       const BenchmarkSplit& split) {
   const BenchmarkInfo& info = find_benchmark(name);
   std::error_code error;
   if (!std::filesystem::is_directory(root, error)) {
@@ -95,11 +95,20 @@ Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
                                 root.string(), info.title, info.layout));
   }
   RawBenchmark raw = info.read(root);
-  if (old_classes) choose_old_classes(raw, *old_classes);
-  return split_benchmark(std::move(raw), std::string(info.name));
+  if (split.order == ClassOrder::kNatural) order_naturally(raw);
+  if (split.old_classes) choose_old_classes(raw, *split.old_classes);
+  return split_benchmark(std::move(raw), std::string(info.name), split.labelled_share);
 }
 
-Dataset split_benchmark(RawBenchmark raw, std::string name) {
+void order_naturally(RawBenchmark& raw) {
+  const std::size_t old_classes = raw.old_ids.size();
+  raw.old_ids.insert(raw.old_ids.end(), raw.new_ids.begin(), raw.new_ids.end());
+  raw.new_ids.clear();
+  std::ranges::sort(raw.old_ids);
+  choose_old_classes(raw, old_classes);
+}
+
+Dataset split_benchmark(RawBenchmark raw, std::string name, double labelled_share) {
   Dataset dataset;
   dataset.name = std::move(name);
   dataset.old_classes = raw.old_ids.size();
@@ -114,7 +123,7 @@ Dataset split_benchmark(RawBenchmark raw, std::string name) {
   for (std::size_t i = 0; i < raw.train.size(); ++i) {
     if (dataset.is_old(label_of.at(raw.train[i].class_id))) old_items.push_back(i);
   }
-  auto drawn = NumpyRandom(0).choice(old_items.size(), old_items.size() / 2);
+  auto drawn = NumpyRandom(0).choice(old_items.size(), share_of(old_items.size(), labelled_share));
   if (!raw.drawn_order) std::ranges::sort(drawn);
   std::vector<bool> is_labelled(raw.train.size());
   const auto add = [&](const RawBenchmark::Item& item, SampleSet set) {

@@ -30,11 +30,24 @@ std::span<const BenchmarkInfo> benchmarks();
 /// UsageError with the nearest name if there is none of that name.
 const BenchmarkInfo& find_benchmark(std::string_view name);
 
+/// Which classes come first, and so are old.
+enum class ClassOrder {
+  kPublished,  ///< as in the published splits (SSB for CUB, Cars and Aircraft)
+  kNatural     ///< by their numbers, as the released code without SSB splits
+};
+
+constexpr double kLabelledShare = 0.5;  ///< of the old classes' images, as published
+
+struct BenchmarkSplit {
+  std::optional<std::size_t> old_classes = {};  ///< nothing: the published number
+  double labelled_share = kLabelledShare;
+  ClassOrder order = ClassOrder::kPublished;
+};
+
 /// Reads the layout below `root` and splits it. An absent test set is none; anything else that is
-/// missing or wrong is a DataError that says what was expected, and where. `old_classes`: so many
-/// instead of the published number (class_split.h).
+/// missing or wrong is a DataError that says what was expected, and where.
 Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
-                       std::optional<std::size_t> old_classes = {});
+                       const BenchmarkSplit& split = {});
 
 // --- pieces, for tests ---
 
@@ -53,9 +66,11 @@ struct RawBenchmark {
   bool drawn_order = false;
 };
 
-/// The common protocol: half of the old-class training images, drawn with numpy's seed 0, are
+/// The common protocol: a share of the old-class training images, drawn with numpy's seed 0, is
 /// labelled; all other training images are unlabelled.
-Dataset split_benchmark(RawBenchmark raw, std::string name);
+Dataset split_benchmark(RawBenchmark raw, std::string name, double labelled_share = kLabelledShare);
+/// The classes by their numbers; as many are old as were.
+void order_naturally(RawBenchmark& raw);
 
 /// Old (first) and new class ids of ImageNet-100: positions in the sorted list of 1,000 folders.
 std::vector<std::size_t> imagenet100_ids();

@@ -31,7 +31,7 @@ void choose_old_classes(RawBenchmark& raw, std::size_t old_classes) {
   raw.new_ids.assign(border, order.end());
 }
 
-void choose_old_classes(Dataset& dataset, std::size_t old_classes) {
+void choose_old_classes(Dataset& dataset, std::size_t old_classes, double labelled_share) {
   check(old_classes, dataset.classes.size());
   dataset.old_classes = old_classes;
   std::vector<std::size_t> pool;
@@ -43,7 +43,8 @@ void choose_old_classes(Dataset& dataset, std::size_t old_classes) {
     if (dataset.is_old(sample.truth)) pool.push_back(i);
   }
   std::vector<bool> has_labelled(old_classes);
-  for (const std::size_t position : NumpyRandom(0).choice(pool.size(), pool.size() / 2)) {
+  for (const std::size_t position :
+       NumpyRandom(0).choice(pool.size(), share_of(pool.size(), labelled_share))) {
     Sample& sample = dataset.samples[pool[position]];
     sample.label = sample.truth;
     sample.set = SampleSet::kLabelled;
@@ -52,10 +53,11 @@ void choose_old_classes(Dataset& dataset, std::size_t old_classes) {
   const auto without = std::ranges::find(has_labelled, false);
   if (without != has_labelled.end()) {
     throw DataError(
-        fmt::format("{} {}: no image of class '{}' is in the labelled half",
+        fmt::format("{} {}: no image of class '{}' is among the labelled ones",
                     option_name("old_classes"), old_classes,
                     dataset.classes[static_cast<std::size_t>(without - has_labelled.begin())]),
-        "a class needs more images for this");
+        fmt::format("a class needs more images for this, or a larger {}",
+                    option_name("labelled_share")));
   }
   dataset.order_by_set();
 }

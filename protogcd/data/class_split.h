@@ -1,5 +1,5 @@
 // Other splits into old and new classes than a dataset comes with: the first N classes are old, and
-// half of their images are labelled, drawn as in the published splits.
+// a share of their images is labelled, drawn as in the published splits.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,15 @@ namespace protogcd {
 void choose_old_classes(RawBenchmark& raw, std::size_t old_classes);
 
 /// The same for users' data. Images of the first classes whose class is known are pooled, labelled
-/// or not, and half of them are labelled anew; all other training images are unlabelled. Labels
+/// or not, and a share of them is labelled anew; all other training images are unlabelled. Labels
 /// that are taken away stay as hidden truth. UsageError unless 1 to the number of known classes;
 /// DataError if a class is left without a labelled image.
-void choose_old_classes(Dataset& dataset, std::size_t old_classes);
+void choose_old_classes(Dataset& dataset, std::size_t old_classes,
+                        double labelled_share = kLabelledShare);
+
+/// So many of `count`, rounded down as Python's int() does.
+inline std::size_t share_of(std::size_t count, double share) {
+  return static_cast<std::size_t>(share * static_cast<double>(count));
+}
 
 }  // namespace protogcd

@@ -29,6 +29,16 @@ void check_combination(const DataOptions& options) {
                          ? fmt::format("{} needs {}, the folder it is in", dataset, root)
                          : fmt::format("{} needs {}", root, dataset));
   }
+  if (options.labelled_share && !options.is_benchmark() && !options.old_classes) {
+    throw UsageError(
+        option_name("labelled_share") + ": labels are yours already",
+        fmt::format("with {} N they are drawn anew; the datasets of {} are always split",
+                    option_name("old_classes"), option_name("dataset")));
+  }
+  if (options.class_order == ClassOrder::kNatural && !options.is_benchmark()) {
+    throw UsageError(fmt::format("{} is for the datasets of {}", option_name("class_order"),
+                                 option_name("dataset")));
+  }
   if (options.is_benchmark() && !options.truth.empty()) {
     throw UsageError(fmt::format("{}: the datasets of {} bring their own", option_name("truth"),
                                  option_name("dataset")));
@@ -37,9 +47,10 @@ void check_combination(const DataOptions& options) {
 
 Dataset load(const DataOptions& options) {
   if (options.is_benchmark()) {
-    std::optional<std::size_t> old_classes;
-    if (options.old_classes) old_classes = static_cast<std::size_t>(*options.old_classes);
-    return load_benchmark(options.dataset, options.root, old_classes);
+    BenchmarkSplit split{.order = options.class_order};
+    if (options.old_classes) split.old_classes = static_cast<std::size_t>(*options.old_classes);
+    if (options.labelled_share) split.labelled_share = *options.labelled_share;
+    return load_benchmark(options.dataset, options.root, split);
   }
   if (!options.manifest.empty()) return load_manifest(options.manifest);
   if (!options.images.empty()) return load_images(options.images);
@@ -75,6 +86,17 @@ void declare_data_options(OptionTable& table, DataOptions& options) {
            "split anew: so many classes are old, the first ones in the data's order, and half of "
            "their images are labelled")
       .at_least(1);
+  table
+      .add("labelled_share", &options.labelled_share,
+           "share of the old classes' images that are labelled, where they are drawn: of a known "
+           "dataset, or when classes are split anew; a half if not given")
+      .above(0)
+      .at_most(1);
+  table.add_choice<ClassOrder, ClassOrder>(
+      "class_order", &options.class_order,
+      {{"published", ClassOrder::kPublished}, {"natural", ClassOrder::kNatural}},
+      "which classes of a known dataset are old: those of the published split, or the first ones "
+      "by their numbers");
 }
 
 Dataset open_data(const DataOptions& options, const Logger& log) {
@@ -92,7 +114,8 @@ Dataset open_data(const DataOptions& options, const Logger& log) {
     apply_truth(dataset, options.truth, roots);
   }
   if (options.old_classes && !options.is_benchmark())
-    choose_old_classes(dataset, static_cast<std::size_t>(*options.old_classes));
+    choose_old_classes(dataset, static_cast<std::size_t>(*options.old_classes),
+                       options.labelled_share.value_or(kLabelledShare));
   for (const auto& note : dataset.notes) log.info(note);
   for (const auto& warning : dataset.warnings) log.warning(warning);
   return dataset;

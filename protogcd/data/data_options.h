@@ -7,6 +7,7 @@
 
 #include "protogcd/core/log.h"
 #include "protogcd/core/options.h"
+#include "protogcd/data/benchmark.h"
 #include "protogcd/data/sample.h"
 
 namespace protogcd {
@@ -15,6 +16,8 @@ struct DataOptions {
   std::string dataset;
   std::filesystem::path root, labelled, unlabelled, manifest, images, truth;
   std::optional<std::int64_t> old_classes;
+  std::optional<double> labelled_share;  ///< of the old classes' images; nothing: half
+  ClassOrder class_order = ClassOrder::kPublished;
 
   bool is_benchmark() const { return !dataset.empty(); }
 };

@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/benchmark.h"
 #include "protogcd/data/cifar.h"
 #include "protogcd/data/image_files.h"
 
@@ -40,6 +42,17 @@ void open_corrupted(ImageSet& set, const std::string& text, const std::string& r
   set.name = fmt::format("{}-{}", corruption, *severity);
 }
 
+/// Test images of a benchmark whose images are files.
+void add_test_half(ImageSet& set, const BenchmarkInfo& info, const std::string& root) {
+  const RawBenchmark raw = info.read(root);
+  if (raw.test.empty())
+    throw DataError(fmt::format("{}:{}: there are no test images", info.name, root));
+  for (const RawBenchmark::Item& item : raw.test) {
+    set.sources.add_path(raw.sources.path(item.source));
+    set.class_ids.push_back(item.class_id);
+  }
+}
+
 }  // namespace
 
 ImageSet open_image_set(const std::string& text, const Logger& log) {
@@ -61,6 +74,11 @@ ImageSet open_image_set(const std::string& text, const Logger& log) {
       add_records(set, open_cifar_test(rest, cifar).test);
       return set;
     }
+    const auto known = std::ranges::find(benchmarks(), kind, &BenchmarkInfo::name);
+    if (known != benchmarks().end()) {
+      add_test_half(set, *known, rest);
+      return set;
+    }
     if (kind == "svhn") {
       add_records(set, {open_svhn(rest)});
       return set;
@@ -72,8 +90,8 @@ ImageSet open_image_set(const std::string& text, const Logger& log) {
   }
   if (!is_folder) {
     throw DataError(fmt::format("'{}': no such folder of images", text),
-                    "also known: cifar10:ROOT, cifar100:ROOT, svhn:ROOT, "
-                    "cifar10-c:ROOT:CORRUPTION:SEVERITY");
+                    "also known: the test images of a dataset (cifar10:ROOT, imagenet100:ROOT, "
+                    "...), svhn:ROOT, cifar10-c:ROOT:CORRUPTION:SEVERITY");
   }
   const ImageListing listing = list_images(text, set.sources);
   if (listing.count == 0) throw no_images_error(text, listing);

@@ -46,7 +46,7 @@ Judged judged(const TrialScore& score, bool in_new, std::int64_t old_classes) {
 bool calibrates_confidence(const TrainingMaterial& material, const TrainOptions& options,
                            std::string& reason) {
   const TrainingSet& set = material.set();
-  const bool is_usual = !options.as_published && is_worth_trials(material, options);
+  const bool is_usual = options.has_general_settings() && is_worth_trials(material, options);
   if (!options.method->trains() || set.count(SampleSet::kUnlabelled) == 0 ||
       !options.calibrate_confidence.value_or(is_usual))
     return false;

@@ -166,12 +166,13 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
   // Nor do options that did not exist yet make a finished run another one.
   stored.train.calibration_share = options.train.calibration_share;
   stored.train.look_at_data = options.train.look_at_data;
-  stored.train.as_published = options.train.as_published;
   MachineOptions machine;
   std::string method = options.train.method->name();
   OptionTable table;
   declare_configuration(table, method, stored, machine);
   table.apply_toml_file(file);
+  stored.train.as_published =
+      options.train.as_published;  // the values it stood for are what counts
   resolve(stored.train, {.has_builtin_backbone = stored.backbone.backbone == kBuiltinBackbone});
   Context then = context;
   then.dtype = machine.dtype;  // where and by how many threads is no matter any more
@@ -234,7 +235,7 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
 }  // namespace
 
 DiscoverOptions::DiscoverOptions() {
-  train.as_published = false;
+  train.is_general = true;
   train.material.use_bank = true;
   train.estimate_k = true;
   train.calibration_share = 0.1;
@@ -243,7 +244,7 @@ DiscoverOptions::DiscoverOptions() {
 
 DiscoverOptions DiscoverOptions::as_published() {
   DiscoverOptions options;
-  options.train.as_published = true;
+  options.train.is_general = false;
   options.train.material.use_bank = options.train.estimate_k = false;
   options.train.calibration_share = 0;
   options.train.look_at_data = false;
@@ -254,6 +255,7 @@ void declare_discover_options(OptionTable& table, DiscoverOptions& options) {
   declare_data_options(table, options.data);
   declare_backbone_options(table, options.backbone);
   declare_train_options(table, options.train);
+  settle_as_published(table, options.train, options.data.dataset);
   table.begin_group("Further rounds");
   table
       .add("corrections", &options.corrections,
@@ -309,7 +311,7 @@ Discovery discover(const DiscoverOptions& options, const Context& context) {
 
 ClassNumber estimate_class_number(const DiscoverOptions& options, const Context& context) {
   const TrainOptions& train = options.train;
-  const ComputeThreads threads(context.threads);
+  const ComputeSettings settings(context);
   const ScratchFolder folder;  // for a bank that memory has no room for
   const Backbone backbone = open_backbone(options.backbone, context.log);
   MaterialOptions needed = train.material;

@@ -19,7 +19,7 @@ constexpr std::int64_t kUsualStarts = 4;
 std::int64_t number_of_starts(const TrainingMaterial& material, const TrainOptions& options) {
   if (!options.method->begins_with_classes() || material.set().count(SampleSet::kUnlabelled) == 0)
     return 1;
-  const bool is_usual = !options.as_published && is_worth_trials(material, options);
+  const bool is_usual = options.has_general_settings() && is_worth_trials(material, options);
   return options.beginnings.value_or(is_usual ? kUsualStarts : 1);
 }
 

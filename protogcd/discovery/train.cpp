@@ -29,7 +29,9 @@
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/head.h"
 #include "protogcd/nn/state_file.h"
+#include "protogcd/run/epoch_comparison.h"
 #include "protogcd/run/label_next.h"
+#include "protogcd/run/metrics_file.h"
 #include "protogcd/run/run_folder.h"
 #include "protogcd/training/set_features.h"
 #include "protogcd/training/training_loop.h"
@@ -96,7 +98,7 @@ std::map<std::string, std::string> identity_of(const TrainOptions& options, cons
   identity["number of classes"] = std::to_string(info.k());
   identity["seed"] = std::to_string(seed);
   identity["views that fit into the bank"] = bank ? std::to_string(bank->layout.views) : "no bank";
-  identity["dtype"] = element_name(element_type_of(material.placement().frozen));
+  identity["dtype"] = material.placement().arithmetic();
   return identity;
 }
 
@@ -429,6 +431,7 @@ RunResult Trainer::run() {
       .epochs = options_.epochs(),
       .on_unlabelled = *on_unlabelled_,
       .on_test = on_test_,
+      .by_epoch = compare_epochs(read_metrics(folder_.metrics())),
       .classes = describe_classes(info_.classes, info_.old_classes, predictions_.labels,
                                   predictions_.confidence, truths_, set_.dataset().classes),
       .outliers = predictions_.outliers(model_.info()),
@@ -526,7 +529,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
                 const TrainOptions& options, const std::string& config,
                 const BadImagePolicy& policy, const Context& context) {
   const auto start = Clock::now();
-  const ComputeThreads threads(context.threads);
+  const ComputeSettings settings(context);
   const DeterministicMode deterministic(options.deterministic);
   check_class_names(dataset.classes);
   if (options.material.grad_from_block)
@@ -535,9 +538,10 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
-  needed.sees_labelled =
-      estimates || options.tune || options.calibrate_confidence.value_or(!options.as_published) ||
-      options.method->sees_labelled() || options.look_at_data || options.set_foreign_aside;
+  needed.sees_labelled = estimates || options.tune ||
+                         options.calibrate_confidence.value_or(options.has_general_settings()) ||
+                         options.method->sees_labelled() || options.look_at_data ||
+                         options.set_foreign_aside;
   needed.use_bank = options.material.use_bank && options.method->trains();
   needed.looks_at_images = options.look_at_data;
   const std::size_t kept_out =

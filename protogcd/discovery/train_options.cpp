@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "protogcd/discovery/as_published.h"
 #include "protogcd/methods/registry.h"
 
 namespace protogcd {
@@ -73,8 +74,10 @@ void declare_training(OptionTable& table, TrainOptions& options) {
   table.add("momentum", &options.loop.sgd.momentum, "of the optimiser").at_least(0).at_most(1);
   table
       .add("weight_decay", &options.loop.sgd.weight_decay,
-           "of matrices; biases and norms have none")
+           "of matrices; biases and norms have none unless all are to decay")
       .at_least(0);
+  table.add("decay_all", &options.decay_all,
+            "weight decay on biases and norms too; if not given, as the method's release");
   table
       .add("grad_from_block", &options.material.grad_from_block,
            "first block of the backbone that is trained; the last if not given")
@@ -119,6 +122,14 @@ void declare_estimate_options(OptionTable& table, ClassNumberOptions& options,
       .incidental();
 }
 
+void declare_as_published(OptionTable& table, TrainOptions& options) {
+  table
+      .add("as_published", &options.as_published,
+           "all settings as in the published runs (docs/method.md); false: those that are right on "
+           "more collections")
+      .incidental();  // what it decides is what counts
+}
+
 void declare_model_options(OptionTable& table, TrainOptions& options) {
   const bool trains = options.method->trains();
   if (trains) declare_training(table, options);
@@ -153,11 +164,7 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .incidental();  // what it comes to is what counts
   if (options.method->trains()) {
     declare_epochs(table, options.loop);
-    table
-        .add("as_published", &options.as_published,
-             "the method's settings as its authors published them; false: those that are right on "
-             "more collections")
-        .incidental();  // what it decides is what counts
+    declare_as_published(table, options);
     table
         .add(
             "beginnings", &options.beginnings,
@@ -219,11 +226,22 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
   declare_estimate_options(table, options.estimate, *options.method);
 }
 
+void settle_as_published(OptionTable& table, const TrainOptions& options,
+                         const std::string& dataset) {
+  table.when_read([&options, &dataset](OptionTable& read) {
+    if (options.as_published.value_or(false))
+      take(published_settings(*options.method, dataset), read);
+  });
+}
+
 std::vector<std::string> resolve(TrainOptions& options, const TrainFacts& facts) {
   std::vector<std::string> decided =
       options.method->resolve({.epochs = options.loop.schedule.epochs,
                                .has_builtin_backbone = facts.has_builtin_backbone,
-                               .as_published = options.as_published});
+                               .as_published = !options.has_general_settings()});
+  if (options.method->trains() && !options.decay_all)
+    options.decay_all = options.method->decays_all();
+  options.loop.sgd.decays_all = options.decay_all.value_or(false);
   MaterialOptions& material = options.material;
   if (options.method->trains() && !material.borrow) {
     material.borrow = material.use_bank ? kBankBorrow : 0;

@@ -27,9 +27,12 @@ struct TrainOptions {
   std::optional<std::int64_t> k;
   bool estimate_k = false;
   ClassNumberOptions estimate;  ///< its `model` is set by `train`
-  /// The method's settings as they were published, where nobody says otherwise; false: our own
-  /// (docs/defaults.md).
-  bool as_published = true;
+  /// True: all as in the published runs (discovery/as_published.h). False: settings that are right
+  /// on more collections (docs/defaults.md). Nothing: `is_general`.
+  std::optional<bool> as_published;
+  bool is_general = false;
+  /// Whether the method's settings are our own, where nobody says otherwise.
+  bool has_general_settings() const { return as_published ? !*as_published : is_general; }
   /// Short trainings from different first prototypes, of which the surest is where the run begins
   /// (discovery/starts.h). Nothing: 1 as published and in a very
   /// short run, else 4.
@@ -58,6 +61,9 @@ struct TrainOptions {
   /// Looks at the data by the backbone's own features: does it fit the labelled classes?
   bool look_at_data = false;
 
+  /// Of the weight decay: matrices alone, or all; nothing: as the method's release.
+  std::optional<bool> decay_all;
+
   /// None for a method that does not train.
   std::int64_t epochs() const { return method->trains() ? loop.schedule.epochs : 0; }
 
@@ -68,6 +74,11 @@ struct TrainOptions {
 /// How the number of classes is searched for, by models of this method.
 void declare_estimate_options(OptionTable& table, ClassNumberOptions& options,
                               const MethodOptions& method);
+void declare_as_published(OptionTable& table, TrainOptions& options);
+/// What it stands for is taken once options are read, those of the method on this dataset among
+/// them. All must outlive the table.
+void settle_as_published(OptionTable& table, const TrainOptions& options,
+                         const std::string& dataset);
 /// What a model depends on beside its number of classes and how long it is trained.
 void declare_model_options(OptionTable& table, TrainOptions& options);
 /// All of them. An option that is not incidental is part of the run's identity.

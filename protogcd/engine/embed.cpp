@@ -74,13 +74,14 @@ std::map<std::string, std::string> identity_of(const SourceTable& sources, const
                                                const Placement& placement, std::int64_t batch) {
   const Preprocessing& pixels = backbone.preprocessing;
   return {{"images", paths_digest(sources)},
-          {"weights", backbone_sha256(backbone.file)},
+          {"weights", backbone_sha256(backbone.file) +
+                          (backbone.trained ? " and " + backbone.trained->sha256 : "")},
           {"preprocessing",
            fmt::format("size {}, mean {}, std {}, upright {}, fast decoding {}", pixels.size,
                        join(pixels.mean, " "), join(pixels.deviation, " "),
                        options.reading.apply_orientation, options.reading.fast_decode)},
           {"number of heads", fmt::format("{}", backbone.config.heads)},
-          {"dtype", std::string(element_name(element_type_of(placement.frozen)))},
+          {"dtype", placement.arithmetic()},
           {"device", placement.device.is_cuda() ? "cuda" : "cpu"},
           {"batch size", fmt::format("{}", batch)},
           {"choice of tokens", options.tokens ? "yes" : "no"}};
@@ -169,7 +170,7 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   const Preprocessing pixels = backbone.preprocessing;
   const auto identity = identity_of(sources, backbone, options, placement, batch);
 
-  const ComputeThreads compute_threads(context.threads);
+  const ComputeSettings settings(context);
   const Embedder embedder(std::move(backbone), placement, options.tokens);
   std::vector<PartialArray> arrays = {
       {out.features, element_type_of(embedder.type()), {config.width}}};

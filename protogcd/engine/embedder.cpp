@@ -13,8 +13,11 @@ Embedder::Embedder(Backbone backbone, const Placement& placement, bool with_toke
   if (with_tokens) {
     plain_.emplace(backbone.vit.converted(placement.frozen, device_));
   } else {
-    trunk_.emplace(backbone.vit, placement.frozen, device_);
-    tail_.emplace(backbone.vit, exact_, device_);
+    // The same split as the trained model's, so that its features come out to the same bits.
+    const std::int64_t first =
+        backbone.trained ? backbone.trained->first_block : backbone.config.depth - 1;
+    trunk_.emplace(backbone.vit, placement.frozen, device_, first);
+    blocks_ = make_trained_blocks(backbone.vit, first, exact_, device_);
   }
 }
 
@@ -33,7 +36,7 @@ Embedder::Pending Embedder::start(const at::Tensor& images) const {
         plain_->forward_tokens(images.to(plain_->weights().patches.weight.scalar_type()));
     pending.result_ = {home(tokens.select(1, 0)), home(tokens)};
   } else {
-    pending.result_ = {home(tail_->forward(trunk_->run(images))), {}};
+    pending.result_ = {home(blocks_->forward(trunk_->run(images))), {}};
   }
   if (device_.is_cuda()) {
     pending.ready_.emplace(device_.type());

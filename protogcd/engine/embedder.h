@@ -9,10 +9,11 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 
+#include <memory>
 #include <optional>
 
 #include "protogcd/engine/placement.h"
-#include "protogcd/engine/tail.h"
+#include "protogcd/engine/trained_blocks.h"
 #include "protogcd/nn/backbone.h"
 
 namespace protogcd {
@@ -45,7 +46,7 @@ class Embedder {
   at::Device device_;
   at::ScalarType exact_;  ///< of what is handed out
   std::optional<Trunk> trunk_;
-  std::optional<Tail> tail_;
+  std::unique_ptr<TrainedBlocks> blocks_;
   std::optional<Vit> plain_;
 };
 

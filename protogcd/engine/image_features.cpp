@@ -16,7 +16,7 @@ ImageFeatures image_features(const SourceTable& sources, std::span<const std::ui
                              Backbone backbone, const ReadingOptions& reading,
                              SkippedFiles& skipped, const Context& context) {
   const Placement placement = place(context);
-  const ComputeThreads compute_threads(context.threads);
+  const ComputeSettings settings(context);
   const Preprocessing pixels = backbone.preprocessing;
   const std::int64_t width = backbone.config.width;
   const Embedder embedder(std::move(backbone), placement, false);

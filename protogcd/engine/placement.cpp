@@ -12,6 +12,7 @@
 
 #include "protogcd/engine/trunk.h"
 #include "protogcd/nn/device.h"
+#include "protogcd/nn/state_dict.h"
 
 namespace protogcd {
 namespace {
@@ -38,7 +39,14 @@ Placement place(const Context& context) {
                                 ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(chosen.index))
                                 : at::Device(at::kCPU);
   const at::ScalarType frozen = trunk_type(context.dtype, device);
-  return {device, frozen, frozen == at::kDouble ? at::kDouble : at::kFloat};
+  return {.device = device,
+          .frozen = frozen,
+          .trained = frozen == at::kDouble ? at::kDouble : at::kFloat,
+          .tf32 = context.dtype == "tf32" && chosen.is_cuda};
+}
+
+std::string Placement::arithmetic() const {
+  return tf32 ? "tf32" : std::string(element_name(element_type_of(frozen)));
 }
 
 std::uint64_t free_memory(at::Device device) {

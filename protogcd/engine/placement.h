@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+
 #include "protogcd/core/context.h"
 
 namespace protogcd {
@@ -11,6 +13,10 @@ struct Placement {
   at::Device device = at::kCPU;
   at::ScalarType frozen = at::kFloat;   ///< of the trunk
   at::ScalarType trained = at::kFloat;  ///< of everything else: float32, or float64 with the trunk
+  bool tf32 = false;                    ///< products of float32 numbers are rounded (nn/device.h)
+
+  /// What numbers depend on: "float32", "tf32", ...
+  std::string arithmetic() const;
 
   /// Images that the trunk takes at once.
   std::int64_t trunk_batch() const { return device.is_cuda() ? 256 : 16; }

@@ -126,11 +126,11 @@ at::ScalarType fastest_trunk_type(at::Device device) {
 
 at::ScalarType trunk_type(const std::string& choice, at::Device device) {
   if (choice == "auto") return fastest_trunk_type(device);
-  if (choice == "float32") return at::kFloat;
+  if (choice == "float32" || choice == "tf32") return at::kFloat;
   if (choice == "bfloat16") return at::kBFloat16;
   if (choice == "float64") return at::kDouble;
   throw UsageError(
-      fmt::format("{}: '{}' is not allowed: expected auto, float32, bfloat16 or float64",
+      fmt::format("{}: '{}' is not allowed: expected auto, float32, tf32, bfloat16 or float64",
                   option_name("dtype"), choice));
 }
 

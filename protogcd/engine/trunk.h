@@ -27,7 +27,7 @@ struct TrunkTokens {
 
 /// bfloat16 where this device multiplies it fast (AVX512-BF16, AMX, CUDA), else float32.
 at::ScalarType fastest_trunk_type(at::Device device);
-/// `choice` is auto, float32, bfloat16 or float64 (`--dtype`).
+/// `choice` is auto, float32, tf32 (float32 numbers), bfloat16 or float64 (`--dtype`).
 at::ScalarType trunk_type(const std::string& choice, at::Device device);
 
 /// UsageError unless the model has this block (`--grad-from-block`).

@@ -20,11 +20,13 @@ at::Tensor known_labels(const SetFeatures& sets) {
 
 }  // namespace
 
+Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options) {
+  return semi_supervised_kmeans(Points(trained_on(sets), "features"), known_labels(sets), options);
+}
+
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,
                            std::uint64_t seed) {
-  return semi_supervised_kmeans(Points(trained_on(sets), "features"), known_labels(sets),
-                                {.k = k, .starts = starts, .seed = seed})
-      .centroids;
+  return cluster_images(sets, {.k = k, .starts = starts, .seed = seed}).centroids;
 }
 
 at::Tensor class_centres(SetFeatures& sets, const std::vector<std::int32_t>& classes,

@@ -7,12 +7,15 @@
 #include <optional>
 #include <vector>
 
+#include "protogcd/cluster/kmeans.h"
 #include "protogcd/methods/method.h"
 
 namespace protogcd {
 
-/// Centres [K, D] on the CPU of semi-supervised k-means (Vaze et al., CVPR 2022) of labelled and
-/// unlabelled images' unit features: the old classes first. The tightest of `starts`.
+/// Semi-supervised k-means (Vaze et al., CVPR 2022) of labelled and unlabelled images' unit
+/// features, in this order: the old classes are the first clusters.
+Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options);
+/// The centres [K, D] alone, on the CPU: of the tightest of `starts`.
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,
                            std::uint64_t seed);
 

@@ -28,15 +28,25 @@ std::vector<std::string> HeadOptions::resolve(const MethodFacts& facts) {
   return {fmt::format("head_hidden {}: on the built-in backbone", *hidden)};
 }
 
+PublishedSetting HeadOptions::published() const {
+  return {"head_hidden", std::to_string(kReferenceHidden)};
+}
+
+HeadShape HeadOptions::shape(const MethodInput& input, std::int64_t wide_projection) const {
+  return {.width = input.width,
+          .classes = input.k(),
+          .hidden = hidden.value_or(kReferenceHidden),
+          .projection = projection,
+          .wide_projection = wide_projection};
+}
+
 Head HeadOptions::make(const MethodInput& input, std::int64_t wide_projection) const {
-  return {{.width = input.width,
-           .classes = input.k(),
-           .hidden = hidden.value_or(kReferenceHidden),
-           .projection = projection,
-           .wide_projection = wide_projection},
-          input.seed,
-          input.type,
-          input.device};
+  return {shape(input, wide_projection), input.seed, input.type, input.device};
+}
+
+Projection HeadOptions::make_projection(const MethodInput& input,
+                                        std::int64_t wide_projection) const {
+  return {shape(input, wide_projection), input.seed, input.type, input.device};
 }
 
 }  // namespace protogcd

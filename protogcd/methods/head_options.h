@@ -15,7 +15,12 @@ struct HeadOptions {
 
   void declare(OptionTable& table);
   std::vector<std::string> resolve(const MethodFacts& facts);
+  PublishedSetting published() const;  ///< its width
   Head make(const MethodInput& input, std::int64_t wide_projection = 0) const;
+  Projection make_projection(const MethodInput& input, std::int64_t wide_projection) const;
+
+ private:
+  HeadShape shape(const MethodInput& input, std::int64_t wide_projection) const;
 };
 
 }  // namespace protogcd

@@ -12,6 +12,7 @@ namespace {
 /// Added to the score of a pair that must not count. Finite, so that a row whose pairs are all
 /// excluded has finite values and gradients, which a weight of 0 then takes out.
 constexpr double kExcluded = -1e9;
+constexpr double kLeastSquare = 1e-24;  // of a length: unit_rows' least, squared
 
 at::Tensor swap_views(const at::Tensor& rows) {
   return rows.roll(rows.size(0) / 2, 0);
@@ -25,12 +26,21 @@ at::Tensor same_row(std::int64_t local, std::int64_t gathered, Communicator& com
 
 /// Similarities of this process's rows with all rows, the row itself excluded: [2B, N].
 struct Similarities {
-  Similarities(const at::Tensor& projections, double tau, Communicator& communicator) {
-    const at::Tensor unit = unit_rows(projections);
+  Similarities(const Contrasted& rows, double tau, Communicator& communicator) {
+    const at::Tensor unit = unit_of(rows);
     const at::Tensor all = gather_rows(unit, communicator);
-    const auto options = projections.options().requires_grad(false);
+    const auto options = unit.options().requires_grad(false);
     self = same_row(unit.size(0), all.size(0), communicator, options);
-    scores = at::matmul(unit, all.t()) / tau + self * kExcluded;
+    const at::Tensor mapped = rows.gram.defined() ? at::matmul(unit, rows.gram) : unit;
+    scores = at::matmul(mapped, all.t()) / tau + self * kExcluded;
+  }
+
+  /// Rows of length 1, as the wide layer would give them.
+  static at::Tensor unit_of(const Contrasted& rows) {
+    if (!rows.gram.defined()) return unit_rows(rows.projections);
+    const at::Tensor squares =
+        (at::matmul(rows.projections, rows.gram) * rows.projections).sum(1, /*keepdim=*/true);
+    return rows.projections / squares.clamp_min(kLeastSquare).sqrt();
   }
 
   at::Tensor self, scores;
@@ -83,18 +93,18 @@ at::Tensor separation_loss(const at::Tensor& prototypes, double tau) {
   return at::logsumexp(scores, 1).mean() - std::log(static_cast<double>(classes - 1));
 }
 
-at::Tensor unsupervised_contrastive_loss(const at::Tensor& projections, double tau,
+at::Tensor unsupervised_contrastive_loss(const Contrasted& rows, double tau,
                                          Communicator& communicator) {
-  const Similarities pairs(projections, tau, communicator);
+  const Similarities pairs(rows, tau, communicator);
   const at::Tensor other_view = swap_views(pairs.self);  // [2B, N], one 1 in each row
   const at::Tensor positive = (pairs.scores * other_view).sum(1);
   return (at::logsumexp(pairs.scores, 1) - positive).sum() /
          static_cast<double>(pairs.scores.size(1));
 }
 
-at::Tensor supervised_contrastive_loss(const at::Tensor& projections, const StepBatch& batch,
-                                       double tau, Communicator& communicator) {
-  const Similarities pairs(projections, tau, communicator);
+at::Tensor supervised_contrastive_loss(const Contrasted& rows, const StepBatch& batch, double tau,
+                                       Communicator& communicator) {
+  const Similarities pairs(rows, tau, communicator);
   const at::Tensor weight = both_views(batch.labelled), labels = both_views(batch.labels);  // [2B]
   const at::Tensor all_weights = communicator.all_gather(weight),
                    all_labels = communicator.all_gather(labels);  // [N]

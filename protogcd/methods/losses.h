@@ -33,12 +33,19 @@ at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& running,
 /// Eq. 14: log of the mean exp(mu_i . mu_j / tau) over the other prototypes, mean over prototypes.
 /// One prototype has no others: 0.
 at::Tensor separation_loss(const at::Tensor& prototypes, double tau);
-/// Eq. 4: each row's other view against all other rows. projections [2B, P].
-at::Tensor unsupervised_contrastive_loss(const at::Tensor& projections, double tau,
+/// What contrastive terms compare: the cosines of rows. Projections [2B, P] as they are; or those
+/// of a further linear layer W [Q, P] that is too wide to be computed, by G = W^T W [P, P]: the
+/// cosine of W a and W b is a^T G b / sqrt(a^T G a  b^T G b).
+struct Contrasted {
+  at::Tensor projections;
+  at::Tensor gram = {};  ///< G; undefined: none
+};
+/// Eq. 4: each row's other view against all other rows.
+at::Tensor unsupervised_contrastive_loss(const Contrasted& rows, double tau,
                                          Communicator& communicator);
 /// Eq. 5: rows of the same label against all other labelled rows. No labelled row: 0.
-at::Tensor supervised_contrastive_loss(const at::Tensor& projections, const StepBatch& batch,
-                                       double tau, Communicator& communicator);
+at::Tensor supervised_contrastive_loss(const Contrasted& rows, const StepBatch& batch, double tau,
+                                       Communicator& communicator);
 /// Eq. 11: each view predicts the pseudo-label of the other. log_p, labels [2B, K].
 at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,
                            Communicator& communicator);

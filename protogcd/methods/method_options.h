@@ -21,6 +21,11 @@ struct MethodFacts {
   bool as_published = true;  ///< settings of the publication rather than our own
 };
 
+/// A value that an option had in published runs.
+struct PublishedSetting {
+  std::string key, value;
+};
+
 class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
@@ -32,6 +37,11 @@ class MethodOptions {
   /// Gives values to what nobody has set; depends on nothing but itself and the facts. Returns in
   /// words what was decided because of them.
   virtual std::vector<std::string> resolve(const MethodFacts&) { return {}; }
+  /// What its options were in the published runs on a dataset, of those that `resolve` or defaults
+  /// might say otherwise.
+  virtual std::vector<PublishedSetting> published(const std::string& /*dataset*/) const {
+    return {};
+  }
   /// Whether it begins with the classes of MethodInput::first_classes.
   virtual bool begins_with_classes() const { return false; }
   /// Turns into the options of a model that is trained only to count classes: cheaper where it can
@@ -46,6 +56,8 @@ class MethodOptions {
   virtual std::map<std::string, std::string> identity() const { return {}; }
   /// False: no step is ever taken, `outcome` is all of it, on features of the backbone as it is.
   virtual bool trains() const { return true; }
+  /// Whether weight decay is on biases and norms too, as its release has it.
+  virtual bool decays_all() const { return false; }
   /// Whether it looks at whole sets of labelled images: their tokens are then kept.
   virtual bool sees_labelled() const { return false; }
   /// UsageError where the options do not fit what the method is made for.

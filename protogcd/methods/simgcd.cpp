@@ -24,6 +24,7 @@ struct SimGcdOptions : MethodOptions {
     return std::make_unique<SimGcdOptions>(*this);
   }
   void declare(OptionTable& table) override;
+  std::vector<PublishedSetting> published(const std::string& dataset) const override;
   std::vector<std::string> resolve(const MethodFacts& facts) override {
     return head.resolve(facts);
   }
@@ -68,9 +69,9 @@ class SimGcd : public Method {
     const at::Tensor memax =
         entropy_loss(marginal, uniform_) / static_cast<double>(communicator.size());
     const at::Tensor cls = supervised_loss(log_p, batch, communicator);
-    const at::Tensor unsup_con =
-        unsupervised_contrastive_loss(output.projections, options_.unsup_temperature, communicator);
-    const at::Tensor sup_con = supervised_contrastive_loss(output.projections, batch,
+    const at::Tensor unsup_con = unsupervised_contrastive_loss(
+        {output.projections}, options_.unsup_temperature, communicator);
+    const at::Tensor sup_con = supervised_contrastive_loss({output.projections}, batch,
                                                            options_.sup_temperature, communicator);
     const double sup = options_.sup_weight;
     return {
@@ -124,6 +125,12 @@ void SimGcdOptions::declare(OptionTable& table) {
   table.add("unsup_con_temperature", &unsup_temperature, "of the unsupervised contrast").above(0);
   table.add("sup_con_temperature", &sup_temperature, "of the supervised contrast").above(0);
   head.declare(table);
+}
+
+std::vector<PublishedSetting> SimGcdOptions::published(const std::string& dataset) const {
+  // As in the scripts of its release; they have none for other data.
+  const char* memax = dataset == "cifar100" ? "4" : dataset.empty() || dataset == "cub" ? "2" : "1";
+  return {{"memax_weight", memax}, head.published()};
 }
 
 std::unique_ptr<Method> SimGcdOptions::make(const MethodInput& input) const {

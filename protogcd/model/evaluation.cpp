@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
+#include "protogcd/analysis/bootstrap.h"
 #include "protogcd/analysis/calibration.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/json.h"
@@ -42,6 +44,8 @@ Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t
       std::ranges::count_if(predictions.labels, [&](std::int32_t label) { return label < old; });
   const auto end = predictions.marginal.begin() +
                    std::min<std::ptrdiff_t>(old, std::ssize(predictions.marginal));
+  std::optional<AccuracyIntervals> intervals;
+  if (confusion.samples() > 0) intervals = accuracy_intervals(confusion, mapping, old);
   return {.samples = confusion.samples(),
           .accuracy = clustering_accuracy(confusion, mapping, old),
           .balanced = balanced_accuracy(confusion, mapping, old),
@@ -53,7 +57,8 @@ Evaluation evaluate(const Predictions& predictions, std::span<const std::int32_t
                            static_cast<double>(std::max<std::size_t>(predictions.size(), 1)),
           .confidence_old = mean_confidence(predictions, truths, 0, old),
           .confidence_new =
-              mean_confidence(predictions, truths, old, std::numeric_limits<std::int32_t>::max())};
+              mean_confidence(predictions, truths, old, std::numeric_limits<std::int32_t>::max()),
+          .intervals = intervals};
 }
 
 double calibration_error_of(const Predictions& predictions, std::span<const std::int32_t> truths) {

@@ -11,20 +11,16 @@
 #include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/model/stored_model.h"
 #include "protogcd/nn/head.h"
 #include "protogcd/nn/state_dict.h"
-#include "protogcd/run/run_files.h"
 
 namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kInfoFile = run_files::kModelInfo;
-constexpr const char* kTensorFile = "model.safetensors";
 constexpr int kFormat = 2, kFormatOf01 = 1;
-constexpr const char *kCentres = "prototypes", *kBias = "prototype_bias";
-constexpr const char* kCentresOf01 = "1.prototype_layer.weight_v";
 
 }  // namespace
 
@@ -166,7 +162,8 @@ ModelInfo untrained_model_info(const Backbone& backbone,
           .old_classes = std::ssize(old_classes),
           .method = {},
           .width = backbone.config.width,
-          .first_trained_block = backbone.config.depth - 1,
+          .first_trained_block =
+              backbone.trained ? backbone.trained->first_block : backbone.config.depth - 1,
           .temperature = 0.1,
           .preprocessing = backbone.preprocessing,
           .reading = reading,
@@ -235,89 +232,33 @@ void TrainedModel::set_prototypes(const Prototypes& prototypes) {
   info_.temperature = prototypes.temperature;
 }
 
-namespace {
-
-/// Trained blocks and prototypes as they are called in the file.
-std::map<std::string, at::Tensor> named_tensors_of(const TrainedBlocks& blocks) {
-  std::map<std::string, at::Tensor> tensors;
-  for (const auto& [name, tensor] : blocks.named_parameters()) tensors["0." + name] = tensor;
-  return tensors;
-}
-
-}  // namespace
-
 void TrainedModel::save(const fs::path& folder,
                         const std::map<std::string, at::Tensor>& of_method) const {
   create_folders(folder);
-  std::map<std::string, at::Tensor> tensors = named_tensors_of(*blocks_);
-  for (const auto& [name, tensor] : of_method) tensors["1." + name] = tensor;
-  tensors[kCentres] = prototypes_.centres;
-  if (prototypes_.bias.defined()) tensors[kBias] = prototypes_.bias;
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : blocks_->named_parameters())
+    tensors[model_files::kOfBackbone + name] = tensor;
+  for (const auto& [name, tensor] : of_method) tensors[model_files::kOfMethod + name] = tensor;
+  tensors[model_files::kCentres] = prototypes_.centres;
+  if (prototypes_.bias.defined()) tensors[model_files::kBias] = prototypes_.bias;
   std::vector<at::Tensor> on_cpu;  // keeps the entries' bytes alive
   std::vector<TensorEntry> entries;
   for (const auto& [name, tensor] : tensors) {
     on_cpu.push_back(tensor.detach().to(at::kCPU).contiguous());
     entries.push_back(entry_of(name, on_cpu.back()));
   }
-  write_safetensors(folder / kTensorFile, entries);
+  write_safetensors(folder / model_files::kTensors, entries);
   save_info(folder);
 }
 
 void TrainedModel::save_info(const fs::path& folder) const {
   ModelInfo info = info_;
-  info.tensors_sha256 = sha256_file(folder / kTensorFile);
-  write_file_atomically(folder / kInfoFile, info.to_json());
-}
-
-fs::path model_folder(const fs::path& run) {
-  return fs::exists(run / kInfoFile) ? run : run / run_files::kModel;
-}
-
-Backbone backbone_of(const ModelInfo& info, const fs::path& backbone_file) {
-  const fs::path file = backbone_file.empty() ? fs::path(info.backbone_file) : backbone_file;
-  if (file != kBuiltinBackbone && !fs::exists(file)) {
-    throw ModelFileError(fmt::format("{}: the model's backbone is not there", file.string()),
-                         fmt::format("say with {} where it is now", option_name("backbone")));
-  }
-  if (backbone_sha256(file) != info.backbone_sha256) {
-    throw ModelFileError(
-        fmt::format("{}: not the backbone that the model was trained on", file.string()),
-        fmt::format("its SHA-256 should be {}", info.backbone_sha256));
-  }
-  Backbone backbone =
-      load_backbone({.backbone = file.string(), .weights_dir = {}, .heads = info.backbone_heads});
-  backbone.preprocessing = info.preprocessing;
-  return backbone;
-}
-
-TrainedModel load_model(const fs::path& run, const fs::path& backbone_file,
-                        const Context& context) {
-  const fs::path folder = model_folder(run);
-  const fs::path info_file = folder / kInfoFile, tensor_file = folder / kTensorFile;
-  if (!fs::exists(info_file)) {
-    throw ModelFileError(fmt::format("{}: there is no {} in it", run.string(), kInfoFile),
-                         option_name("model") + " takes the folder of a finished run");
-  }
-  ModelInfo info = ModelInfo::from_json(read_text_file(info_file), info_file.string());
-  if (sha256_file(tensor_file) != info.tensors_sha256) {
-    throw ModelFileError(
-        fmt::format("{}: damaged, its checksum does not match", tensor_file.string()));
-  }
-  const Backbone backbone = backbone_of(info, backbone_file);
-  TrainedModel model(backbone, std::move(info), place(context));
-  const StateDict state = load_state_dict(tensor_file);
-  const auto parameters = named_tensors_of(model.blocks());
-  std::vector<ExpectedTensor> expected;
-  for (const auto& [name, tensor] : parameters) expected.push_back({name, tensor.sizes().vec()});
-  const std::string centres = state.find(kCentres) == nullptr ? kCentresOf01 : kCentres;
-  expected.push_back({centres, {model.info().k(), model.info().width}});
-  check_tensors(state, expected);
-  for (const auto& [name, tensor] : parameters) tensor.copy_(state.tensors.at(name));
-  const at::Tensor* bias = state.find(kBias);
-  model.set_prototypes({.centres = state.tensors.at(centres),
-                        .temperature = model.info().temperature,
-                        .bias = bias != nullptr ? *bias : at::Tensor()});
-  return model;
+  // A backbone in the model's own folder may move with it.
+  const fs::path backbone = info.backbone_file;
+  if (backbone.parent_path() == fs::absolute(folder / "").lexically_normal().parent_path())
+    info.backbone_file = backbone.filename();
+  info.tensors_sha256 = sha256_file(folder / model_files::kTensors);
+  write_file_atomically(folder / model_files::kInfo, info.to_json());
 }
 
 }  // namespace protogcd

@@ -68,7 +68,8 @@ struct ModelInfo {
 /// Names of K classes: the old ones, then new-01, new-02, ...
 std::vector<std::string> class_names(const std::vector<std::string>& old_classes, std::int64_t k);
 
-/// Of a model of K classes on this backbone, whose last block may be trained.
+/// Of a model of K classes on this backbone, whose last block may be trained; of a trained
+/// backbone, the blocks that were.
 ModelInfo untrained_model_info(const Backbone& backbone,
                                const std::vector<std::string>& old_classes, std::int64_t k,
                                const ReadingOptions& reading);
@@ -119,13 +120,6 @@ class TrainedModel {
   Prototypes prototypes_;  ///< on the device, in the trained type
   at::Tensor lengths_;     ///< [K] of the centres, where there is a bias
 };
-
-/// Where a run keeps its model.
-std::filesystem::path model_folder(const std::filesystem::path& run);
-
-/// The frozen backbone that a model stands on. ModelFileError where it is missing or another one;
-/// `backbone_file` replaces the place where it was, if not empty.
-Backbone backbone_of(const ModelInfo& info, const std::filesystem::path& backbone_file);
 
 /// Opens the model of a run folder (or a model folder itself). `backbone_file` replaces the place
 /// where its backbone was, if not empty. ModelFileError where something is missing, damaged, or the

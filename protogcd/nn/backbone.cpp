@@ -71,7 +71,7 @@ void save_backbone(const fs::path& file, const Vit& vit, const Preprocessing& pi
                    ElementType type) {
   auto notes = backbone_notes(vit.config(), pixels);
   notes["format"] = "pt";  // transformers refuses files without it
-  notes[kStyleNote] = naming_style_name(NamingStyle::kDino);
+  notes[kStyleNote] = naming_style_name(style_with_settings_of(vit.config()));
   auto tensors = named_tensors(vit);
   std::vector<TensorEntry> entries;
   for (auto& [name, tensor] : tensors) {

@@ -23,7 +23,14 @@ struct Backbone {
   std::string preset;          ///< empty where a file was named
   VitConfig config;
   Preprocessing preprocessing;
-  Vit vit;  ///< in float32 on the CPU
+  Vit vit;  ///< in float32 on the CPU; trained blocks in the type they were saved in
+
+  /// The backbone of a trained model, whose last blocks are no longer the file's.
+  struct Trained {
+    std::int64_t first_block = 0;
+    std::string sha256;  ///< of the trained tensors' file
+  };
+  std::optional<Trained> trained = {};
 
   bool is_builtin() const { return file == kBuiltinBackbone; }
 };

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/context.h"
+
 namespace protogcd {
 
 struct ComputeDevice {
@@ -61,6 +63,18 @@ class Tf32Products {
 
  private:
   bool before_;
+};
+
+/// Both, as the context asks for them.
+class ComputeSettings {
+ public:
+  explicit ComputeSettings(const Context& context)
+      : threads_(context.threads),
+        tf32_(context.dtype == "tf32" && resolve_device(context.device).is_cuda) {}
+
+ private:
+  ComputeThreads threads_;
+  Tf32Products tf32_;
 };
 
 std::string torch_version();

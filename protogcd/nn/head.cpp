@@ -22,15 +22,25 @@ at::Tensor drawn(std::int64_t rows, std::int64_t columns, std::uint64_t seed, st
   return values;
 }
 
+/// Rows uniform in +-1/sqrt(in): a linear layer's weights as PyTorch begins them.
+at::Tensor directions(std::int64_t out, std::int64_t in, std::uint64_t seed, std::uint64_t tensor) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  return drawn(out, in, seed, tensor,
+               [&](RandomStream& stream) { return stream.uniform(-bound, bound); });
+}
+
+// The number of a tensor keys its random numbers: append, never renumber.
+enum : std::uint64_t { kFirst, kSecond, kThird, kPrototypes, kWide };
+
 }  // namespace
 
 at::Tensor unit_rows(const at::Tensor& x) {
   return x / x.norm(2, {-1}, /*keepdim=*/true).clamp_min(kNormFloor);
 }
 
-Head::Head(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::Device device)
+Projection::Projection(const HeadShape& shape, std::uint64_t seed, at::ScalarType type,
+                       at::Device device)
     : shape_(shape) {
-  // The number of a tensor keys its random numbers: append, never renumber.
   const auto linear = [&](const std::string& name, std::uint64_t number, std::int64_t out,
                           std::int64_t in) {
     parameters_[name + ".weight"] = drawn(out, in, seed, number, [](RandomStream& stream) {
@@ -38,36 +48,47 @@ Head::Head(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::
     });
     parameters_[name + ".bias"] = at::zeros({out}, at::kDouble);
   };
-  const auto directions = [&](const std::string& name, std::uint64_t number, std::int64_t out,
-                              std::int64_t in) {
-    const double bound = 1 / std::sqrt(static_cast<double>(in));
-    parameters_[name] = drawn(out, in, seed, number,
-                              [&](RandomStream& stream) { return stream.uniform(-bound, bound); });
-  };
-  linear("mlp.0", 0, shape.hidden, shape.width);
-  linear("mlp.2", 1, shape.hidden, shape.hidden);
-  linear("mlp.4", 2, shape.projection, shape.hidden);
-  directions("prototype_layer.weight_v", 3, shape.classes, shape.width);
-  if (shape.wide_projection > 0)
-    directions("last_layer.weight_v", 4, shape.wide_projection, shape.projection);
+  linear("mlp.0", kFirst, shape.hidden, shape.width);
+  linear("mlp.2", kSecond, shape.hidden, shape.hidden);
+  linear("mlp.4", kThird, shape.projection, shape.hidden);
+  if (shape.wide_projection > 0) {
+    parameters_["last_layer.weight_v"] =
+        directions(shape.wide_projection, shape.projection, seed, kWide);
+  }
   for (auto& [name, tensor] : parameters_) tensor = tensor.to(device, type);
 }
 
-at::Tensor Head::project(const at::Tensor& features) const {
+at::Tensor Projection::narrow(const at::Tensor& features) const {
   const at::Tensor first = at::gelu(at::linear(features, at("mlp.0.weight"), at("mlp.0.bias")));
   const at::Tensor second = at::gelu(at::linear(first, at("mlp.2.weight"), at("mlp.2.bias")));
-  const at::Tensor projected = at::linear(second, at("mlp.4.weight"), at("mlp.4.bias"));
-  if (shape_.wide_projection == 0) return projected;
-  return at::linear(unit_rows(projected), unit_rows(at("last_layer.weight_v")));
+  return at::linear(second, at("mlp.4.weight"), at("mlp.4.bias"));
+}
+
+at::Tensor Projection::forward(const at::Tensor& features) const {
+  if (shape_.wide_projection == 0) return narrow(features);
+  return at::linear(unit_rows(narrow(features)), unit_rows(at("last_layer.weight_v")));
+}
+
+at::Tensor Projection::gram() const {
+  const at::Tensor wide = unit_rows(at("last_layer.weight_v"));
+  return at::matmul(wide.t(), wide);
+}
+
+Head::Head(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::Device device)
+    : shape_(shape),
+      projection_(shape, seed, type, device),
+      prototypes_(directions(shape.classes, shape.width, seed, kPrototypes).to(device, type)),
+      parameters_(projection_.named_parameters()) {
+  parameters_["prototype_layer.weight_v"] = prototypes_;
 }
 
 HeadOutput Head::forward(const at::Tensor& features) const {
-  const at::Tensor prototypes = unit_rows(at("prototype_layer.weight_v"));
-  return {project(features), at::linear(unit_rows(features), prototypes), prototypes};
+  const at::Tensor prototypes = unit_rows(prototypes_);
+  return {projection_.forward(features), at::linear(unit_rows(features), prototypes), prototypes};
 }
 
 at::Tensor Head::cosines(const at::Tensor& features) const {
-  return at::linear(unit_rows(features), unit_rows(at("prototype_layer.weight_v")));
+  return at::linear(unit_rows(features), unit_rows(prototypes_));
 }
 
 }  // namespace protogcd

@@ -29,10 +29,34 @@ struct HeadOutput {
 /// x / max(|x|, 1e-12) of each row.
 at::Tensor unit_rows(const at::Tensor& x);
 
+/// The layers of the projection alone, for methods without prototypes.
+class Projection {
+ public:
+  /// Fresh weights as the reference draws them: N(0, 0.02^2) with zero biases, the wide layer
+  /// uniform in +-1/sqrt(P). They depend on the seed alone.
+  Projection(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::Device device);
+
+  /// features: CLS after the final norm, not normalised, [B, D] -> [B, P], or as wide as the wide
+  /// layer is, of unit rows.
+  at::Tensor forward(const at::Tensor& features) const;
+  /// The same before the wide layer: [B, P].
+  at::Tensor narrow(const at::Tensor& features) const;
+  /// W^T W [P, P] of the wide layer's unit rows W: what cosines behind it need of it.
+  at::Tensor gram() const;
+
+  /// The trained tensors themselves, under the reference's names: "mlp.0.weight", ...
+  const std::map<std::string, at::Tensor>& named_parameters() const { return parameters_; }
+
+ private:
+  const at::Tensor& at(const char* name) const { return parameters_.at(name); }
+
+  HeadShape shape_;
+  std::map<std::string, at::Tensor> parameters_;
+};
+
 class Head {
  public:
-  /// Fresh weights as the reference draws them: projection N(0, 0.02^2) with zero biases,
-  /// prototypes uniform in +-1/sqrt(D). They depend on the seed alone.
+  /// Fresh weights as the reference draws them: prototypes uniform in +-1/sqrt(D).
   Head(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::Device device);
 
   const HeadShape& shape() const { return shape_; }
@@ -46,11 +70,10 @@ class Head {
   const std::map<std::string, at::Tensor>& named_parameters() const { return parameters_; }
 
  private:
-  const at::Tensor& at(const char* name) const { return parameters_.at(name); }
-  at::Tensor project(const at::Tensor& features) const;
-
   HeadShape shape_;
-  std::map<std::string, at::Tensor> parameters_;
+  Projection projection_;
+  at::Tensor prototypes_;                         ///< [K, D], not of unit length
+  std::map<std::string, at::Tensor> parameters_;  ///< all of them
 };
 
 }  // namespace protogcd

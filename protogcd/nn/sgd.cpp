@@ -8,6 +8,7 @@ namespace protogcd {
 Sgd::Sgd(FlatParameters& parameters, const SgdOptions& options)
     : parameters_(parameters), options_(options), momentum_(at::zeros_like(parameters.values())) {
   matrices_.weight_decay = options.weight_decay;
+  if (options.decays_all) others_.weight_decay = options.weight_decay;
   const auto values = parameters.views_of(parameters.values()),
              momenta = parameters.views_of(momentum_);
   for (const auto& [name, tensor] : parameters.named()) {

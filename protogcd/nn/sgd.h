@@ -12,7 +12,8 @@ namespace protogcd {
 
 struct SgdOptions {
   double momentum = 0.9;
-  double weight_decay = 5e-5;  ///< on matrices; biases and norms are not decayed
+  double weight_decay = 5e-5;  ///< on matrices; biases and norms are not decayed, unless
+  bool decays_all = false;     ///< this says so
 };
 
 class Sgd {

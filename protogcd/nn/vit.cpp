@@ -1,6 +1,7 @@
 #include "protogcd/nn/vit.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/core.h>
 
 #include <cmath>
@@ -93,6 +94,19 @@ std::map<std::string, at::Tensor> named_tensors(const Vit& vit) {
   for (std::int64_t i = 0; i < vit.config().depth; ++i)
     tensors.merge(named_tensors(weights.blocks[i], vit.config(), i));
   return tensors;
+}
+
+Vit with_blocks(const Vit& vit, std::int64_t first, at::ScalarType type,
+                const std::map<std::string, at::Tensor>& tensors) {
+  const at::NoGradGuard no_grad;
+  Vit result = vit;
+  for (std::int64_t i = first; i < vit.config().depth; ++i) {
+    BlockWeights& block = result.weights().blocks[static_cast<std::size_t>(i)];
+    block = copied(block, type, at::kCPU);
+    for (const auto& [name, tensor] : named_tensors(block, vit.config(), i))
+      tensor.copy_(tensors.at(name));
+  }
+  return result;
 }
 
 Vit::Vit(const VitConfig& config, const StateDict& state, at::ScalarType type, at::Device device)

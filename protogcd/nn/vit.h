@@ -50,6 +50,10 @@ struct VitWeights {
 class Vit;
 /// The model's own tensors, all of them, under the names of the release.
 std::map<std::string, at::Tensor> named_tensors(const Vit& vit);
+/// The same model with other blocks from `first` on, in `type`: `tensors` has all of theirs, by
+/// those names. Shares the rest with `vit`.
+Vit with_blocks(const Vit& vit, std::int64_t first, at::ScalarType type,
+                const std::map<std::string, at::Tensor>& tensors);
 
 class Vit {
  public:

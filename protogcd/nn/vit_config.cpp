@@ -166,6 +166,54 @@ const VitPreset* find_vit_preset(std::string_view name) {
   return found == presets().end() ? nullptr : &*found;
 }
 
+namespace {
+
+/// What tensors do not tell, by whose names they had.
+void take_settings(NamingStyle style, VitConfig& config) {
+  switch (style) {
+    case NamingStyle::kHuggingFaceVit:
+      config.position_rule = PositionRule::kSize;
+      config.epsilon = 1e-12;
+      break;
+    case NamingStyle::kHuggingFaceDinov2:
+      config.position_rule = config.registers > 0 ? PositionRule::kAntialias : PositionRule::kSize;
+      break;
+    case NamingStyle::kTimm:
+      config.position_rule = PositionRule::kAntialias;
+      break;
+    case NamingStyle::kDino:
+      if (config.registers > 0) config.position_rule = PositionRule::kAntialias;
+  }
+}
+
+/// A block without its first tensor must not end the network early.
+void check_no_later_block(const StateDict& state, std::int64_t depth) {
+  constexpr std::string_view kBlocks = "blocks.";
+  for (const auto& [name, tensor] : state.tensors) {
+    if (!name.starts_with(kBlocks)) continue;
+    const auto number =
+        parse_integer(name.substr(kBlocks.size(), name.find('.', kBlocks.size()) - kBlocks.size()));
+    if (number && *number >= depth) {
+      throw ModelFileError(fmt::format("{}: missing: blocks.{}.norm1.weight (there is {})",
+                                       state.origin, depth, name));
+    }
+  }
+}
+
+}  // namespace
+
+NamingStyle style_with_settings_of(const VitConfig& config) {
+  for (const NamingStyle style : {NamingStyle::kDino, NamingStyle::kTimm,
+                                  NamingStyle::kHuggingFaceVit, NamingStyle::kHuggingFaceDinov2}) {
+    VitConfig taken;
+    taken.registers = config.registers;
+    take_settings(style, taken);
+    if (taken.epsilon == config.epsilon && taken.position_rule == config.position_rule)
+      return style;
+  }
+  return NamingStyle::kDino;
+}
+
 VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64_t> heads) {
   const StateDict& state = release.state;
   constexpr std::int64_t kUsualHeadWidth = 64;
@@ -176,6 +224,7 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
   config.depth = 0;
   while (state.find(fmt::format("blocks.{}.norm1.weight", config.depth)) != nullptr) ++config.depth;
   if (config.depth == 0) needed(state, "blocks.0.norm1.weight", 1);
+  check_no_later_block(state, config.depth);
   if (!heads) heads = noted_heads(state);
   config.heads = heads.value_or(config.width / kUsualHeadWidth);
   if (config.width < 1 || config.patch < 1) {
@@ -207,20 +256,7 @@ VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64
     throw ModelFileError(fmt::format("{}: pos_embed has {} rows, which is no square of patches",
                                      state.origin, positions));
   }
-  switch (release.style) {
-    case NamingStyle::kHuggingFaceVit:
-      config.position_rule = PositionRule::kSize;
-      config.epsilon = 1e-12;
-      break;
-    case NamingStyle::kHuggingFaceDinov2:
-      config.position_rule = config.registers > 0 ? PositionRule::kAntialias : PositionRule::kSize;
-      break;
-    case NamingStyle::kTimm:
-      config.position_rule = PositionRule::kAntialias;
-      break;
-    case NamingStyle::kDino:
-      if (config.registers > 0) config.position_rule = PositionRule::kAntialias;
-  }
+  take_settings(release.style, config);
   return config;
 }
 

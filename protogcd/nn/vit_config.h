@@ -69,6 +69,9 @@ const VitPreset* find_vit_preset(std::string_view name);
 /// file (below); public releases note none, and all have 64 channels a head.
 VitConfig infer_vit_config(const ReleaseState& release, std::optional<std::int64_t> heads = {});
 
+/// The style of names from which `infer_vit_config` would take this epsilon and position rule.
+NamingStyle style_with_settings_of(const VitConfig& config);
+
 /// What tensors cannot tell, as notes of a safetensors file, and back: heads, image size, mean and
 /// standard deviation. `protogcd pretrain` writes them; a file without has the usual ones.
 std::map<std::string, std::string> backbone_notes(const VitConfig& config,

@@ -182,7 +182,7 @@ std::map<std::string, std::string> Pretrainer::identity() const {
       {"drop path", fmt::format("{}", options_.drop_path)},
       {"seed", std::to_string(context_.seed)},
       {"report", std::to_string(options_.report_every)},
-      {"dtype", std::string(element_name(element_type_of(placement_.frozen)))}};
+      {"dtype", placement_.arithmetic()}};
 }
 
 void Pretrainer::begin() {
@@ -319,7 +319,7 @@ PretrainSummary Pretrainer::run() {
 PretrainSummary pretrain(const Dataset& labelled, const Dataset& monitor,
                          const PretrainOptions& options, const BadImagePolicy& policy,
                          const Context& context) {
-  const ComputeThreads compute_threads(context.threads);
+  const ComputeSettings settings(context);
   check_files(options);
   Pretrainer pretrainer(labelled, monitor, options, policy, context);
   return pretrainer.run();

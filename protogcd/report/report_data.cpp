@@ -261,10 +261,19 @@ Json summary_of(const RunResult& result, const fs::path& run) {
           {"all", number_or_null(scores, "all")},
           {"old", number_or_null(scores, "old")},
           {"new", number_or_null(scores, "new")},
+          {"intervals", scores.value("intervals", Json(nullptr))},
           {"seconds", result.seconds},
           {"epochs", result.epochs},
           {"next", result.next},
           {"device", device_of(run / run_files::kRun)}};
+}
+
+/// Last and best epochs, as result.json has them.
+Json by_epoch_of(const RunResult& result) {
+  if (!result.by_epoch) return nullptr;
+  Json json;
+  add_to_json(*result.by_epoch, json);
+  return json;
 }
 
 /// Which image gets which thumbnail: those of the cards and the outliers first, so that a page
@@ -369,6 +378,7 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
                    {"map", map_of(run, map, result.epochs > 0)},
                    {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
                    {"epochs", epochs_of(folder / run_files::kMetrics, folder / run_files::kRun)},
+                   {"by_epoch", by_epoch_of(result)},
                    {"queue", queue_of(run)},
                    {"likely", likely_of(images)},
                    {"confusion", confusion_of(images, truth_names, run.classes.size())},

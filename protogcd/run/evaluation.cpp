@@ -41,18 +41,72 @@ Accuracy accuracy_of(const nlohmann::json& json, const char* key) {
   return {.all = kNaN, .old_classes = kNaN, .new_classes = kNaN};
 }
 
+nlohmann::json in_percent(const Accuracy& accuracy) {
+  return {{"all", 100 * accuracy.all},
+          {"old", 100 * accuracy.old_classes},
+          {"new", 100 * accuracy.new_classes}};
+}
+
+constexpr const char* kIntervals = "intervals";
+
+struct NamedInterval {
+  const char* name;
+  Interval AccuracyIntervals::*which;
+};
+constexpr NamedInterval kNamedIntervals[] = {{"all", &AccuracyIntervals::all},
+                                             {"old", &AccuracyIntervals::old_classes},
+                                             {"new", &AccuracyIntervals::new_classes}};
+
+std::optional<AccuracyIntervals> intervals_of(const nlohmann::json& json) {
+  if (!json.contains(kIntervals)) return std::nullopt;
+  AccuracyIntervals intervals;
+  for (const auto& [name, which] : kNamedIntervals) {
+    const auto ends = json.at(kIntervals).find(name);
+    intervals.*which = ends == json.at(kIntervals).end()
+                           ? Interval{.low = kNaN, .high = kNaN}
+                           : Interval{.low = fraction_of(number_of(ends->at(0))),
+                                      .high = fraction_of(number_of(ends->at(1)))};
+  }
+  return intervals;
+}
+
+std::string words_of(double accuracy, const Interval* interval) {
+  if (std::isnan(accuracy)) return "-";
+  if (interval == nullptr || std::isnan(interval->low))
+    return fmt::format("{:.1f}", 100 * accuracy);
+  return fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * accuracy, 100 * interval->low,
+                     100 * interval->high);
+}
+
+std::string words_of(const Evaluation& evaluation, const AccuracyIntervals* intervals) {
+  if (evaluation.samples == 0) return "no labels to compare with";
+  const auto of = [&](double accuracy, Interval AccuracyIntervals::*which) {
+    return words_of(accuracy, intervals == nullptr ? nullptr : &(intervals->*which));
+  };
+  return fmt::format("All {}, Old {}, New {}", of(evaluation.accuracy.all, &AccuracyIntervals::all),
+                     of(evaluation.accuracy.old_classes, &AccuracyIntervals::old_classes),
+                     of(evaluation.accuracy.new_classes, &AccuracyIntervals::new_classes));
+}
+
 }  // namespace
 
-nlohmann::json to_json(const Evaluation& evaluation) {
-  const auto percent = [](const Accuracy& accuracy) {
-    return nlohmann::json{{"all", 100 * accuracy.all},
-                          {"old", 100 * accuracy.old_classes},
-                          {"new", 100 * accuracy.new_classes}};
-  };
-  nlohmann::json json = percent(evaluation.accuracy);
+nlohmann::json accuracy_to_json(const Evaluation& evaluation) {
+  nlohmann::json json = in_percent(evaluation.accuracy);
   json["samples"] = evaluation.samples;
-  json["balanced"] = percent(evaluation.balanced);
-  json["v1"] = percent(evaluation.separate);
+  if (!evaluation.intervals) return json;
+  json[kIntervals] = nlohmann::json::object();
+  for (const auto& [name, which] : kNamedIntervals) {
+    const Interval& interval = *evaluation.intervals.*which;
+    if (!std::isnan(interval.low))
+      json[kIntervals][name] = {100 * interval.low, 100 * interval.high};
+  }
+  return json;
+}
+
+nlohmann::json to_json(const Evaluation& evaluation) {
+  nlohmann::json json = accuracy_to_json(evaluation);
+  json["balanced"] = in_percent(evaluation.balanced);
+  json["v1"] = in_percent(evaluation.separate);
   json["nmi"] = evaluation.nmi;
   json["ari"] = evaluation.ari;
   json["p_old"] = evaluation.marginal_old;
@@ -76,17 +130,16 @@ Evaluation evaluation_from_json(const nlohmann::json& json) {
           .marginal_old = number_of(json, "p_old"),
           .predicted_old = number_of(json, "r_old"),
           .confidence_old = number_of(confidence, "old"),
-          .confidence_new = number_of(confidence, "new")};
+          .confidence_new = number_of(confidence, "new"),
+          .intervals = intervals_of(json)};
 }
 
 std::string in_words(const Evaluation& evaluation) {
-  if (evaluation.samples == 0) return "no labels to compare with";
-  const auto percent = [](double value) {
-    return std::isnan(value) ? std::string("-") : fmt::format("{:.1f}", 100 * value);
-  };
-  return fmt::format("All {}, Old {}, New {}", percent(evaluation.accuracy.all),
-                     percent(evaluation.accuracy.old_classes),
-                     percent(evaluation.accuracy.new_classes));
+  return words_of(evaluation, nullptr);
+}
+
+std::string in_words_with_intervals(const Evaluation& evaluation) {
+  return words_of(evaluation, evaluation.intervals ? &*evaluation.intervals : nullptr);
 }
 
 }  // namespace protogcd

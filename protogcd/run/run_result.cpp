@@ -135,6 +135,7 @@ nlohmann::json to_json(const RunResult& result) {
   if (!std::isnan(result.frozen_accuracy)) json["frozen_accuracy"] = result.frozen_accuracy;
   if (result.findings) json["findings"] = to_json(*result.findings);
   json["epochs"] = result.epochs;
+  if (result.by_epoch) add_to_json(*result.by_epoch, json);
   json["seconds"] = result.seconds;
   if (!result.next.empty()) json["next"] = result.next;
   json["classes"] = nlohmann::json::array();
@@ -175,6 +176,7 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   const auto on_test = json.find("test");
   if (on_test != json.end() && on_test->is_object())
     result.on_test = evaluation_from_json(*on_test);
+  result.by_epoch = epoch_comparison_from_json(json);
   for (const auto& found : json.at("classes"))
     result.classes.push_back(found_class_from_json(found));
   return result;

@@ -14,6 +14,7 @@
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/run/class_number.h"
 #include "protogcd/run/confidence.h"
+#include "protogcd/run/epoch_comparison.h"
 #include "protogcd/run/evaluation.h"
 #include "protogcd/run/findings_file.h"
 #include "protogcd/run/found_classes.h"
@@ -35,6 +36,8 @@ struct RunResult {
   double seconds = 0;  ///< of all its processes, but for what one did after its last checkpoint
   Evaluation on_unlabelled = {};
   std::optional<Evaluation> on_test = {};
+  /// Where a truth is known and something was trained; older results have none.
+  std::optional<EpochComparison> by_epoch = {};
   std::vector<FoundClass> classes = {};  ///< and the unlabelled images in them
   std::uint64_t outliers = 0;  ///< unlabelled images that score above the outlier threshold
   /// Labelled images that were kept out of training and decided about that threshold; 0: it is

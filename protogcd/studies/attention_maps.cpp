@@ -8,17 +8,8 @@
 namespace protogcd {
 
 Vit trained_vit(const Backbone& backbone, const TrainedModel& model) {
-  const at::NoGradGuard no_grad;
-  // `converted` may share tensors with the backbone: only the trained blocks are copied.
-  Vit vit = backbone.vit.converted(at::kFloat, at::kCPU);
-  for (std::int64_t i = model.info().first_trained_block; i < vit.config().depth; ++i) {
-    BlockWeights& block = vit.weights().blocks[static_cast<std::size_t>(i)];
-    block = copied(block, at::kFloat, at::kCPU);
-  }
-  const auto tensors = named_tensors(vit);
-  for (const auto& [name, trained] : model.blocks().named_parameters())
-    tensors.at(name).copy_(trained);
-  return vit;
+  return with_blocks(backbone.vit.converted(at::kFloat, at::kCPU), model.info().first_trained_block,
+                     at::kFloat, model.blocks().named_parameters());
 }
 
 namespace {

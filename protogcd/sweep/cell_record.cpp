@@ -46,6 +46,26 @@ std::string difference(const std::vector<std::string>& before,
   return text;
 }
 
+constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+
+/// NaN where there is no number.
+double number_at(const nlohmann::json& json, const std::string& pointer) {
+  const nlohmann::json::json_pointer where(pointer);
+  if (!json.contains(where) || !json.at(where).is_number()) return kAbsent;
+  return json.at(where).get<double>();
+}
+
+/// Where the same accuracy of another epoch stands in the answer of a run: /all is of unlabelled
+/// images, /test/all of test images. Nothing for other numbers.
+std::string pointer_for(WhichEpoch which, const std::string& pointer) {
+  for (const char* name : {"/all", "/old", "/new"}) {
+    if (pointer == name) return fmt::format("/{}/unlabelled{}", name_of(which), name);
+    if (pointer == fmt::format("/test{}", name))
+      return fmt::format("/{}{}", name_of(which), pointer);
+  }
+  return {};
+}
+
 }  // namespace
 
 CellRecord::CellRecord(std::filesystem::path folder, const Cell& cell)
@@ -121,6 +141,36 @@ double CellRecord::seconds() const {
     if (std::filesystem::exists(path)) sum += read_json(path).value("seconds", 0.0);
   }
   return sum;
+}
+
+BesideNumber CellRecord::beside(const SweepColumn& column, const std::string& pointer) const {
+  const nlohmann::json json = read_json(result(column.step));
+  const double scale = column.percent ? 100 : 1;
+  BesideNumber beside;
+  const std::size_t name = pointer.rfind('/');
+  const std::string interval =
+      fmt::format("{}/intervals{}", pointer.substr(0, name), pointer.substr(name));
+  beside.low = scale * number_at(json, interval + "/0");
+  beside.high = scale * number_at(json, interval + "/1");
+  if (pointer_for(WhichEpoch::kLast, pointer).empty()) return beside;
+  const auto best = [&](WhichEpoch which) {
+    return scale * number_at(json, pointer_for(which, pointer));
+  };
+  beside.best_on_unlabelled = best(WhichEpoch::kBestOnUnlabelled);
+  beside.best_on_test = best(WhichEpoch::kBestOnTest);
+  return beside;
+}
+
+CellEpochs CellRecord::epochs() const {
+  const nlohmann::json json = read_json(result(0));
+  const auto epoch_of = [&](WhichEpoch which) {
+    return number_at(json, fmt::format("/{}/epoch", name_of(which))) + 1;  // people count from 1
+  };
+  return {.evaluated = number_at(json, "/evaluated_epochs"),
+          .all = number_at(json, "/epochs"),
+          .last = epoch_of(WhichEpoch::kLast),
+          .best_on_unlabelled = epoch_of(WhichEpoch::kBestOnUnlabelled),
+          .best_on_test = epoch_of(WhichEpoch::kBestOnTest)};
 }
 
 double CellRecord::number(const SweepColumn& column, const std::string& pointer) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "protogcd/sweep/cells.h"
+#include "protogcd/sweep/results.h"
 
 namespace protogcd {
 
@@ -50,6 +51,10 @@ class CellRecord {
   /// The number at a JSON pointer of a finished step's answer; NaN for null. DataError names step
   /// and pointer if there is none.
   double number(const SweepColumn& column, const std::string& pointer) const;
+  /// What the answer tells beside that number; nothing of it must be there.
+  BesideNumber beside(const SweepColumn& column, const std::string& pointer) const;
+  /// Which epochs the first step compared.
+  CellEpochs epochs() const;
 
  private:
   std::filesystem::path file(std::size_t step, const char* ending) const;

@@ -205,9 +205,13 @@ class Runner {
     CellResult& result = results_.results[cell];
     try {
       result.values.clear();
+      result.beside.clear();
       for (std::size_t i = 0; i < file_.columns.size(); ++i) {
-        result.values.push_back(records_[cell].number(file_.columns[i], cells_[cell].pointers[i]));
+        const std::string& pointer = cells_[cell].pointers[i];
+        result.values.push_back(records_[cell].number(file_.columns[i], pointer));
+        result.beside.push_back(records_[cell].beside(file_.columns[i], pointer));
       }
+      result.epochs = records_[cell].epochs();
       result.seconds = records_[cell].seconds();
       result.state = CellState::kFinished;
     } catch (const Error& error) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -296,19 +297,43 @@ class SweepParser {
   }
 
   void read_paper(const toml::table& table) {
-    check_keys(table, {"source", "columns", "rows"});
+    check_keys(table, {"source", "epoch", "columns", "rows", "method"});
     file_.paper_source = needed_text(table, "source", "[paper]");
+    if (const toml::node* node = table.get("epoch")) {
+      const auto which = std::ranges::find(kWhichEpochs, scalar(*node, "epoch"), name_of);
+      if (which == std::end(kWhichEpochs))
+        fail(*node, "[paper] epoch: expected last, best_on_unlabelled or best_on_test");
+      file_.paper_epoch = *which;
+    }
     const auto columns = columns_named(table, "columns");
+    read_paper_rows(table, columns, file_.paper);
+    const toml::array* methods = optional_array(table, "method");
+    if (methods == nullptr) return;
+    for (const auto& node : *methods) {
+      if (!node.is_table()) fail(node, "[[paper.method]]: expected tables with 'name' and 'rows'");
+      const toml::table& method = *node.as_table();
+      check_keys(method, {"name", "rows"});
+      const std::string name = needed_text(method, "name", "[[paper.method]]");
+      if (position_of(file_.paper_methods, name, &std::pair<std::string, PaperNumbers>::first))
+        fail(method, fmt::format("[[paper.method]]: '{}' is there twice", name));
+      read_paper_rows(method, columns,
+                      file_.paper_methods.emplace_back(name, PaperNumbers()).second);
+    }
+  }
+
+  void read_paper_rows(const toml::table& table, const std::vector<std::size_t>& columns,
+                       PaperNumbers& numbers) {
     const toml::array* rows = optional_array(table, "rows");
     if (rows == nullptr) fail(table, "[paper] needs 'rows'");
     for (const auto& node : *rows) {
       if (!node.is_array()) fail(node, "[paper] rows: expected lists");
-      read_paper_row(*node.as_array(), columns);
+      read_paper_row(*node.as_array(), columns, numbers);
     }
   }
 
   /// The labels of a cell, one of each axis, then a number for each column.
-  void read_paper_row(const toml::array& row, const std::vector<std::size_t>& columns) {
+  void read_paper_row(const toml::array& row, const std::vector<std::size_t>& columns,
+                      PaperNumbers& numbers) {
     if (row.size() != file_.axes.size() + columns.size()) {
       fail(row, fmt::format("[paper] rows: expected {} labels and {} numbers, found {} values",
                             file_.axes.size(), columns.size(), row.size()));
@@ -329,7 +354,7 @@ class SweepParser {
       if (!node.is_number()) fail(row, "[paper] rows: expected a number, or nan for none");
       values[columns[i]] = *node.value<double>();
     }
-    if (!file_.paper.emplace(std::move(at), std::move(values)).second)
+    if (!numbers.emplace(std::move(at), std::move(values)).second)
       fail(row, "[paper] rows: this cell is there twice");
   }
 
@@ -371,6 +396,18 @@ class SweepParser {
 };
 
 }  // namespace
+
+const char* name_of(WhichEpoch which) {
+  switch (which) {
+    case WhichEpoch::kLast:
+      return "last";
+    case WhichEpoch::kBestOnUnlabelled:
+      return "best_on_unlabelled";
+    case WhichEpoch::kBestOnTest:
+      return "best_on_test";
+  }
+  return "";
+}
 
 SweepFile parse_sweep(std::string_view text, const std::string& name) {
   const toml::table table = parse_toml(text, name);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace protogcd {
@@ -59,6 +60,16 @@ struct SweepChart {
   bool even = false;                 ///< labels at equal distances, though they are numbers
 };
 
+/// Which epoch a number is of. The best ones are chosen by the truth (run/epoch_comparison.h).
+enum class WhichEpoch { kLast, kBestOnUnlabelled, kBestOnTest };
+inline constexpr WhichEpoch kWhichEpochs[] = {WhichEpoch::kLast, WhichEpoch::kBestOnUnlabelled,
+                                              WhichEpoch::kBestOnTest};
+/// As result.json and sweep files call it: "best_on_test".
+const char* name_of(WhichEpoch which);
+
+/// By positions on the axes: a number for each column, NaN where the paper has none.
+using PaperNumbers = std::map<std::vector<std::size_t>, std::vector<double>>;
+
 struct SweepFile {
   std::string name, title;
   std::map<std::string, std::string> variables;
@@ -67,8 +78,10 @@ struct SweepFile {
   std::vector<SweepAxis> axes;
   std::vector<SweepColumn> columns;
   std::string paper_source;
-  /// By positions on the axes: a number for each column, NaN where the paper has none.
-  std::map<std::vector<std::size_t>, std::vector<double>> paper;
+  std::optional<WhichEpoch> paper_epoch;  ///< of the paper's numbers, where the file says it
+  PaperNumbers paper;
+  /// What the paper tells of other methods for the same cells, in its order.
+  std::vector<std::pair<std::string, PaperNumbers>> paper_methods;
   std::optional<SweepChart> chart;
 };
 

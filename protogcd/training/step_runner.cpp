@@ -93,7 +93,8 @@ void StepRunner::run() {
 }
 
 void StepRunner::work() {
-  // A float32 or float64 trunk was asked for by somebody who wants exact numbers.
+  // A float32 or float64 trunk was asked for by somebody who wants exact numbers; with tf32,
+  // products are rounded already (ComputeSettings).
   const Placement& placement = material_.placement();
   const Tf32Products tf32(placement.frozen == at::kBFloat16 && placement.device.is_cuda());
   for (std::size_t i = 0; i < streams_.size(); ++i)

@@ -142,10 +142,11 @@ void TrainingMaterial::make_bank() {
             ? fmt::format("the least there can be; they take {}", human_bytes(plan.layout.bytes()))
             : "as more do not fit"));
   }
-  const std::map<std::string, std::string> depends_on = {
+  std::map<std::string, std::string> depends_on = {
       {"backbone", fmt::format("{}, {} heads, blocks before {}", backbone_sha256(backbone_.file),
                                backbone_.config.heads, first_trained_block_)},
       {"preprocessing", preprocessing()}};
+  if (placement_.tf32) depends_on["products"] = placement_.arithmetic();
   bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
                                       loader_, windows_.get(), depends_on, context_);
 }

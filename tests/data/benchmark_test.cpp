@@ -149,6 +149,25 @@ TEST(Split, ThePublishedNumberOfOldClassesGivesThePublishedSplit) {
     ASSERT_EQ(a.samples[i].source, b.samples[i].source);
 }
 
+TEST(Split, AnotherShareOfTheImagesCanBeLabelled) {
+  const Dataset dataset = split_benchmark(made_up(31, 10, 5, true), "x", 0.1);
+  EXPECT_EQ(dataset.count(SampleSet::kLabelled), 15u) << "int(155 * 0.1)";
+  EXPECT_EQ(dataset.samples.size(), 310u);
+  // The same draw, cut short: what is labelled with few labels is labelled with more.
+  const Dataset more = split_benchmark(made_up(31, 10, 5, true), "x");
+  for (std::size_t i = 0; i < 15; ++i)
+    EXPECT_EQ(dataset.samples[i].source, more.samples[i].source) << i;
+}
+
+TEST(Split, InNaturalOrderTheFirstNumbersAreOld) {
+  RawBenchmark raw = made_up(10, 6, 3, false);
+  raw.old_ids = {5, 0, 3};
+  raw.new_ids = {4, 1, 2};
+  order_naturally(raw);
+  EXPECT_THAT(raw.old_ids, ElementsAre(0, 1, 2));
+  EXPECT_THAT(raw.new_ids, ElementsAre(3, 4, 5));
+}
+
 TEST(Split, AsManyOldClassesAsThereAreNotIsRefused) {
   RawBenchmark raw = made_up(2, 5, 2, false);
   EXPECT_THAT(message_of([&] { choose_old_classes(raw, 6); }),

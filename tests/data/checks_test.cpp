@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <set>
 #include <thread>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/npy.h"
+#include "protogcd/data/benchmark.h"
 #include "protogcd/data/calibration_set.h"
 #include "protogcd/data/duplicates.h"
 #include "protogcd/data/image_set.h"
@@ -266,6 +268,20 @@ TEST(ImageSet, OpensFoldersAndNamedSets) {
   const ImageSet snow = open_image_set("cifar10-c:" + root.string() + ":snow:2", Logger());
   EXPECT_EQ(snow.name, "snow-2");
   EXPECT_THAT(snow.class_ids, ElementsAre(6));
+}
+
+TEST(ImageSet, OfADatasetHasItsTestImages) {
+  const TemporaryFolder folder;
+  make_cub(folder.path(), 3);
+  const ImageSet cub = open_image_set("cub:" + folder.path().string(), Logger());
+  const Dataset whole = load_benchmark("cub", folder.path());
+  ASSERT_EQ(cub.sources.size(), whole.count(SampleSet::kTest));
+  EXPECT_EQ(cub.class_ids.size(), cub.sources.size());
+  std::set<std::string> test;
+  for (const Sample& sample : whole.samples)
+    if (sample.set == SampleSet::kTest) test.insert(whole.sources.path(sample.source));
+  for (std::uint32_t i = 0; i < cub.sources.size(); ++i)
+    EXPECT_TRUE(test.contains(cub.sources.path(i))) << cub.sources.path(i);
 }
 
 TEST(ImageSet, RefusesWhatItDoesNotKnow) {

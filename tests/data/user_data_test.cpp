@@ -144,7 +144,7 @@ TEST(ClassSplit, NeedsKnownClassesAndALabelledImageOfEach) {
               HasSubstr("there are 0 known classes"));
   Dataset tiny = parse_manifest("path,label,truth\na.png,a,\nb.png,,b\n", "m.csv", "folder");
   EXPECT_THAT(message_of<DataError>([&] { choose_old_classes(tiny, 2); }),
-              HasSubstr("is in the labelled half"));
+              HasSubstr("is among the labelled ones"));
 }
 
 class Truth : public ::testing::Test {

@@ -21,6 +21,7 @@
 #include "protogcd/image/decode.h"
 #include "protogcd/image/encode.h"
 #include "protogcd/model/evaluation.h"
+#include "protogcd/model/stored_model.h"
 #include "protogcd/run/predictions_table.h"
 #include "protogcd/studies/attention_maps.h"
 #include "tests/data/layouts.h"

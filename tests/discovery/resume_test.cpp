@@ -120,6 +120,7 @@ TEST(Resume, CtrlCWritesACheckpointAndSaysHowToGoOn) {
   EXPECT_THAT(resumed.errors, HasSubstr("resuming at epoch"));
   const auto json = json_of(resumed);
   work.expect_same("stopped", "straight");
+  EXPECT_EQ(json.at("evaluated_epochs"), 20) << "the best epoch is of both processes";
   double training = 0;
   for (const std::string& line : split(work.read("stopped/metrics.jsonl"), '\n'))
     if (!line.empty()) training += nlohmann::json::parse(line).at("seconds").get<double>();

@@ -86,6 +86,12 @@ void TinyRun::expect_same(const std::string& run, const std::string& other) cons
     EXPECT_EQ(sha256_file(folder / (run + file)), sha256_file(folder / (other + file))) << file;
   }
   EXPECT_EQ(metrics(run), metrics(other));
+  const auto one = nlohmann::json::parse(read(run + "/result.json")),
+             two = nlohmann::json::parse(read(other + "/result.json"));
+  for (const char* key :
+       {"evaluated_epochs", "last", "best_on_unlabelled", "best_on_test", "intervals"}) {
+    EXPECT_EQ(one.value(key, nlohmann::json()), two.value(key, nlohmann::json())) << key;
+  }
 }
 
 nlohmann::json json_of(const ProgramResult& result) {

@@ -111,11 +111,43 @@ TEST(Run, EvaluateAgreesWithTraining) {
     EXPECT_EQ(evaluated.at(key), trained.at(key)) << key;
   }
   EXPECT_EQ(evaluated.at("test"), "none");
+  EXPECT_EQ(evaluated.at("intervals"), trained.at("intervals"));
+  EXPECT_EQ(evaluated.at("unlabelled").at("intervals"), trained.at("intervals"));
 
   const auto blind = run_protogcd({"evaluate", "--model", work.folder / "run", "--unlabelled",
                                    work.folder / "demo/unlabelled"});
   EXPECT_EQ(blind.exit_code, 4);
   EXPECT_THAT(blind.errors, HasSubstr("--truth"));
+}
+
+TEST(Run, TheResultTellsLastAndBestEpochsAndTheirIntervals) {
+  const TinyRun work;
+  const auto json = json_of(run_protogcd(work.train("run", {"--epochs", "5"})));
+  EXPECT_EQ(json.at("evaluated_epochs"), 3) << "every second, and the last";
+  EXPECT_EQ(json.at("last").at("epoch"), 4);
+  const auto& best = json.at("best_on_unlabelled");
+  EXPECT_GE(best.at("unlabelled").at("all"), json.at("all"));
+  EXPECT_FALSE(json.contains("best_on_test"));
+  const auto line = work.metrics("run").at(best.at("epoch").get<std::size_t>());
+  for (const char* key : {"all", "old", "new", "intervals"}) {
+    EXPECT_EQ(json.at("last").at("unlabelled").at(key), json.at(key)) << key;
+    EXPECT_EQ(best.at("unlabelled").at(key), line.at("unlabelled").at(key)) << key;
+  }
+  const auto& interval = json.at("intervals").at("all");
+  EXPECT_LT(interval.at(0), json.at("all"));
+  EXPECT_GT(interval.at(1), json.at("all"));
+}
+
+TEST(Run, WithoutATruthThereAreNeitherBestEpochsNorIntervals) {
+  const TinyRun work;
+  auto command = work.train("run");
+  const auto truth = std::ranges::find(command, "--truth");
+  command.erase(truth, truth + 2);
+  const auto json = json_of(run_protogcd(command));
+  for (const char* key :
+       {"evaluated_epochs", "last", "best_on_unlabelled", "best_on_test", "intervals"}) {
+    EXPECT_FALSE(json.contains(key)) << key;
+  }
 }
 
 TEST(Run, PredictNeedsTheRunFolderAndTheBackboneAlone) {

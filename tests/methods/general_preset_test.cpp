@@ -5,14 +5,21 @@
 #include <cmath>
 #include <numeric>
 
+#include "protogcd/core/error.h"
+#include "protogcd/core/safetensors.h"
 #include "protogcd/methods/protogcd/protogcd.h"
 #include "protogcd/nn/head.h"
+#include "protogcd/nn/state_dict.h"
+#include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
 
 namespace protogcd {
 namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::message_of;
 
 MethodInput input_of(std::vector<std::int64_t> labelled_of_class, std::int64_t unlabelled,
                      std::size_t classes) {
@@ -119,6 +126,26 @@ TEST(FirstPrototypes, AreWhereTheGivenClassesLie) {
   EXPECT_GT(cosines[3][2].item<double>(), 0.7);
   EXPECT_TRUE(cosines.isfinite().all().item<bool>());  // that of class 2 is what it was
   EXPECT_LT(cosines[2].max().item<double>(), 0.999);
+}
+
+TEST(FirstPrototypes, OfTheOldClassesMayComeFromAFile) {
+  const testing::TemporaryFolder folder;
+  const at::Tensor rows = at::arange(12, at::kDouble).reshape({3, 4});
+  const std::filesystem::path file = folder / "prototypes.safetensors";
+  write_safetensors(file, std::vector{entry_of("prototypes", rows)}, {});
+  ProtoGcdOptions options;
+  options.init_prototypes = file;
+  const MethodInput input = input_of({1, 1}, 12, 4);
+  const at::Tensor own = options.make(input)->parameters().at("prototype_layer.weight_v");
+  EXPECT_TRUE(at::equal(own.narrow(0, 0, 2).to(at::kDouble), rows.narrow(0, 0, 2)));
+  EXPECT_LT(own.narrow(0, 2, 2).abs().max().item<double>(), 1) << "new ones are random";
+
+  MethodInput wider = input;
+  wider.width = 5;
+  EXPECT_THAT(message_of([&] { options.make(wider); }),
+              ::testing::AllOf(HasSubstr(file.string()), HasSubstr("3 x 4"), HasSubstr("5")));
+  options.first_prototypes = FirstPrototypes::kKmeans;
+  EXPECT_THROW(options.make(input), UsageError);
 }
 
 TEST(FirstPrototypes, OfAResumedRunAreNotTouched) {

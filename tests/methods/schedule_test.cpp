@@ -45,6 +45,18 @@ TEST(Schedule, ThePapersRampReachesOneAtItsLastEpoch) {
   EXPECT_DOUBLE_EQ(hard_ratio(paper, 100), 1);
 }
 
+TEST(Schedule, ARampMayWaitAndBeginAndEndAtOtherShares) {
+  // numpy: concatenate((zeros(2), linspace(0.2, 0.9, 5), 0.9 * ones(3)))
+  const RampOptions ramp{.epochs = 5, .wait = 2, .from = 0.2, .to = 0.9};
+  const double expected[] = {0, 0, 0.2, 0.375, 0.55, 0.725, 0.9, 0.9, 0.9, 0.9};
+  for (int epoch = 0; epoch < 10; ++epoch)
+    EXPECT_NEAR(hard_ratio(ramp, epoch), expected[epoch], 1e-15) << epoch;
+  const RampOptions paper{.epochs = 5, .wait = 2, .from = 0.2, .to = 0.9, .as_published = false};
+  EXPECT_DOUBLE_EQ(hard_ratio(paper, 1), 0);
+  EXPECT_DOUBLE_EQ(hard_ratio(paper, 6), 0.2 + 0.7 * 4 / 5);
+  EXPECT_DOUBLE_EQ(hard_ratio(paper, 7), 0.9);
+}
+
 TEST(Schedule, AblationsKeepTheShareFixed) {
   for (const auto& [kind, ratio] :
        {std::pair{HardLabels::kAll, 1.0}, {HardLabels::kNone, 0.0}, {HardLabels::kHalf, 0.5}}) {

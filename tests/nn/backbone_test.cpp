@@ -104,6 +104,39 @@ TEST(Backbone, WhatIsSavedLoadsAsTheSameModel) {
       << "a flag wins";
 }
 
+// The names alone would give every saved file the epsilon and positions of DINO.
+TEST(Backbone, WhatIsSavedKeepsTheSettingsOfTheReleaseItCameFrom) {
+  const TemporaryFolder folder;
+  const auto saved = [&](const VitConfig& config) {
+    save_backbone(folder / "b.safetensors", Vit(config, random_vit_state(config)), {},
+                  ElementType::kFloat32);
+    return load_backbone({.backbone = folder / "b.safetensors", .weights_dir = {}, .heads = {}})
+        .config;
+  };
+  for (const std::int64_t registers : {0, 2}) {
+    VitConfig config = kTiny;
+    config.registers = registers;
+    config.position_rule = PositionRule::kAntialias;  // timm
+    EXPECT_EQ(saved(config).position_rule, PositionRule::kAntialias);
+  }
+  VitConfig config = kTiny;
+  config.position_rule = PositionRule::kSize;  // Hugging Face's DINOv2
+  EXPECT_EQ(saved(config).position_rule, PositionRule::kSize);
+  EXPECT_EQ(saved(config).epsilon, 1e-6);
+  config.epsilon = 1e-12;  // its ViT
+  EXPECT_EQ(saved(config).position_rule, PositionRule::kSize);
+  EXPECT_EQ(saved(config).epsilon, 1e-12);
+}
+
+TEST(Backbone, ABlockWithoutItsFirstTensorDoesNotEndTheNetworkEarly) {
+  const TemporaryFolder folder;
+  StateDict state = random_vit_state(kTiny);
+  state.tensors.erase("blocks.1.norm1.weight");
+  write_state(folder / "bad.safetensors", state);
+  EXPECT_THAT(load_error({.backbone = folder / "bad.safetensors", .weights_dir = {}, .heads = {}}),
+              AllOf(HasSubstr("bad.safetensors"), HasSubstr("missing: blocks.1.norm1.weight")));
+}
+
 TEST(Backbone, ANoteThatMakesNoSenseIsNamed) {
   const StateDict state = random_vit_state(kTiny);
   std::vector<TensorEntry> entries;

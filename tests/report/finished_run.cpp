@@ -148,6 +148,13 @@ void write_run(const std::filesystem::path& run, bool older) {
     result["classes"].push_back(
         {{"name", classes[k]}, {"is_new", k >= 2}, {"images", 20}, {"confidence", 0.9}});
   if (!older) {
+    result["intervals"] = {{"all", {95.9, 98.8}}, {"old", {96.0, 99.5}}, {"new", {95.0, 99.0}}};
+    result["evaluated_epochs"] = 3;
+    const nlohmann::json last = {
+        {"all", 97.5}, {"old", 98.0}, {"new", nullptr}, {"intervals", {{"all", {95.9, 98.8}}}}};
+    const nlohmann::json best = {{"all", 98.5}, {"old", 98.0}, {"new", 99.0}};
+    result["last"] = {{"epoch", 2}, {"unlabelled", last}};
+    result["best_on_unlabelled"] = {{"epoch", 1}, {"unlabelled", best}};
     for (std::size_t k = 0; k < 4; ++k)
       result["classes"][k]["stability"] = 0.9 - 0.2 * static_cast<double>(k);
   }

@@ -76,7 +76,11 @@ TEST(NextRound, CorrectionsOnThePageRaiseTheAccuracyOfTheOtherImages) {
         "1",
         "--device",
         "cpu",
-        "--as-published",
+        "--preset",
+        "reference",
+        "--beginnings",
+        "1",
+        "--calibrate-confidence=false",
         "--out",
         folder / "first"});  // settings with enough mistakes to correct
 

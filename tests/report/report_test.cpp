@@ -52,6 +52,9 @@ TEST(ReportData, HoldsWhatTheRunFound) {
   write_run(folder / "run");
   const auto data = data_of(folder / "run");
   EXPECT_EQ(data.at("summary").at("k_new"), 2);
+  EXPECT_EQ(data.at("summary").at("intervals").at("new"), nlohmann::json({95.0, 99.0}));
+  EXPECT_EQ(data.at("by_epoch").at("best_on_unlabelled").at("epoch"), 1);
+  EXPECT_EQ(data.at("by_epoch").at("last").at("unlabelled").at("all"), 97.5);
   EXPECT_EQ(data.at("classes").size(), 4u);
   EXPECT_EQ(data.at("classes")[2].at("stability"), 0.5);
   EXPECT_EQ(data.at("images").at("path").size(), static_cast<std::size_t>(kImages));
@@ -109,6 +112,8 @@ TEST(ReportData, AnOlderRunTellsNeitherLikeliestClassesNorAQueue) {
   const TemporaryFolder folder;
   write_run(folder / "run", /*older=*/true);
   const auto data = data_of(folder / "run");
+  EXPECT_TRUE(data.at("by_epoch").is_null());
+  EXPECT_TRUE(data.at("summary").at("intervals").is_null());
   EXPECT_TRUE(data.at("likely").is_null());
   EXPECT_EQ(data.at("queue"), nlohmann::json::array());
 }

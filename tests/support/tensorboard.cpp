@@ -1,44 +1,24 @@
 #include "tests/support/tensorboard.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
-#include "tests/support/run_program.h"
+#include "tests/support/python.h"
 
 namespace protogcd::testing {
 
-namespace {
-
-/// What the script prints about the folder, as JSON; null where there is no Python with
-/// TensorBoard.
-nlohmann::json ask_tensorboard(const std::string& script, const std::filesystem::path& folder) {
-  const char* chosen = std::getenv("PROTOGCD_PYTHON");
-  const std::string python = chosen != nullptr ? chosen : PROTOGCD_PYTHON;
-  if (!std::filesystem::exists(python) ||
-      run_command({python, "-c", "import tensorboard"}).exit_code != 0) {
-    return nullptr;
-  }
-  const auto result = run_command({python, "-c", script, folder});
-  EXPECT_EQ(result.exit_code, 0) << result.errors;
-  return nlohmann::json::parse(result.output);
-}
-
-}  // namespace
-
 nlohmann::json read_by_tensorboard(const std::filesystem::path& folder) {
-  return ask_tensorboard(
+  return ask_python(
+      "tensorboard",
       "import json, sys\n"
       "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
       "reader = EventAccumulator(sys.argv[1])\n"
       "reader.Reload()\n"
       "print(json.dumps({tag: [[p.step, p.value] for p in reader.Scalars(tag)]\n"
       "                  for tag in reader.Tags()['scalars']}))\n",
-      folder);
+      {folder});
 }
 
 nlohmann::json read_by_projector(const std::filesystem::path& folder) {
-  return ask_tensorboard(
+  return ask_python(
+      "tensorboard",
       "import json, sys, urllib.parse\n"
       "import numpy\n"
       "from werkzeug.test import Client\n"
@@ -58,7 +38,7 @@ nlohmann::json read_by_projector(const std::filesystem::path& folder) {
       "                   'metadata': get('/metadata', name=name).decode(),\n"
       "                   'sprite': len(get('/sprite_image', name=name))}\n"
       "print(json.dumps(found))\n",
-      folder);
+      {folder});
 }
 
 }  // namespace protogcd::testing

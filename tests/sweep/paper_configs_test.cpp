@@ -41,6 +41,18 @@ TEST_P(SweepConfig, ThePapersNumbersSayWhereTheyAreFrom) {
   }
 }
 
+TEST_P(SweepConfig, RunsThatAreComparedWithTheBestEpochEvaluateEveryOne) {
+  const SweepFile file = read_sweep(GetParam());
+  const bool compares = std::ranges::any_of(file.columns, [&](const SweepColumn& column) {
+    return column.step == 0 && (column.pointer == "/all" || column.pointer == "/old");
+  });
+  if (file.paper.empty() || file.steps.front().verb != "train" || !compares) return;
+  const auto& settings = file.steps.front().settings;
+  const auto found = std::ranges::find(settings, "eval_every", &Setting::key);
+  ASSERT_NE(found, settings.end()) << "the difference would be that of the last epoch";
+  EXPECT_EQ(found->values.front(), "1");
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, SweepConfig, ::testing::ValuesIn(sweep_files()),
                          [](const auto& file) {
                            std::string name = fs::path(file.param).stem().string();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "protogcd/core/files.h"
@@ -38,8 +39,10 @@ echo "{\"all\": ${k}0}"
 
 class Runner : public ::testing::Test {
  protected:
-  Runner() {
-    write_file_atomically(folder_ / "program", kScript);
+  Runner() { write_program(kScript); }
+
+  void write_program(const char* script) {
+    write_file_atomically(folder_ / "program", script);
     std::filesystem::permissions(folder_ / "program", std::filesystem::perms::owner_all);
   }
 
@@ -92,6 +95,27 @@ TEST_F(Runner, RunsEveryCellOnceAndKeepsItsNumbers) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/chart.svg"));
   EXPECT_EQ(run().count(CellState::kFinished), 4u);
   EXPECT_EQ(calls().size(), 4u) << "finished cells are not run again";
+}
+
+TEST_F(Runner, TakesIntervalsAndBestEpochsWhereAStepTellsThem) {
+  write_program(R"(#!/bin/sh
+echo '{"all": 60, "intervals": {"all": [58, 61]}, "test": {"old": 0.5, "intervals": {}}, "epochs": 4,
+  "evaluated_epochs": 2, "last": {"epoch": 3}, "best_on_unlabelled": {"epoch": 1,
+  "unlabelled": {"all": 62}, "test": {"old": 0.7}}}'
+)");
+  write("[[column]]\nname = \"Old\"\npointer = \"/test/old\"\npercent = true", "1");
+  const CellResult result = run().results[0];
+  ASSERT_EQ(result.state, CellState::kFinished) << result.problem;
+  const BesideNumber &of_test = result.beside[0], &all = result.beside[1];
+  EXPECT_EQ(all.low, 58);
+  EXPECT_EQ(all.high, 61);
+  EXPECT_EQ(all.best_on_unlabelled, 62);
+  EXPECT_TRUE(std::isnan(all.best_on_test));
+  EXPECT_TRUE(std::isnan(of_test.low));
+  EXPECT_EQ(of_test.best_on_unlabelled, 70);
+  EXPECT_EQ(result.epochs.evaluated, 2);
+  EXPECT_EQ(result.epochs.best_on_unlabelled, 2) << "counted from 1";
+  EXPECT_FALSE(result.epochs.every_one());
 }
 
 TEST_F(Runner, NewPointsAndSeedsAreAddedToWhatIsThere) {

@@ -158,6 +158,18 @@ TEST(SweepFile, ThePapersNumbersBelongToCellsThatExist) {
   EXPECT_THAT(paper("[0.1, 1], [0.1, 2]"), HasSubstr("this cell is there twice"));
   EXPECT_THAT(message_of<ConfigError>([&] { parse(axis + "[paper]\nrows = []"); }),
               HasSubstr("[paper] needs 'source'"));
+  const std::string method = "\n[[paper.method]]\nname = \"GCD\"\nrows = [[0.1, 4]]";
+  const std::string with = axis + "[paper]\nsource = \"T\"\nrows = []" + method;
+  EXPECT_EQ(parse(with).paper_methods.at(0).second.begin()->second[0], 4);
+  EXPECT_THAT(message_of<ConfigError>([&] { parse(with + method); }),
+              HasSubstr("'GCD' is there twice"));
+  EXPECT_THAT(message_of<ConfigError>([&] { parse(with + "\n[[paper.method]]\nrows = []"); }),
+              HasSubstr("needs 'name'"));
+  const std::string epoch = axis + "[paper]\nsource = \"T\"\nrows = []\nepoch = ";
+  EXPECT_EQ(parse(epoch + "\"best_on_test\"").paper_epoch, WhichEpoch::kBestOnTest);
+  EXPECT_FALSE(parse(axis).paper_epoch);
+  EXPECT_THAT(message_of<ConfigError>([&] { parse(epoch + "\"best\""); }),
+              HasSubstr("expected last, best_on_unlabelled or best_on_test"));
   EXPECT_THAT(message_of<ConfigError>(
                   [&] { parse(axis + "[paper]\nsource = \"T\"\ncolumns = [\"Old\"]\nrows = []"); }),
               HasSubstr("there is no column 'Old'"));

@@ -88,6 +88,10 @@ TEST(SweepVerb, AnInterruptedSweepGoesOnToTheSameModels) {
   for (const auto& cell : rest.at("cells")) {
     EXPECT_TRUE(cell.at("finished"));
     EXPECT_EQ(cell.at("values").at("All"), cell.at("values").at("again"));
+    EXPECT_EQ(cell.at("intervals").at("All"), cell.at("intervals").at("again"));
+    EXPECT_GE(cell.at("best_on_unlabelled").at("values").at("All"), cell.at("values").at("All"));
+    EXPECT_EQ(cell.at("last").at("epoch"), 11);
+    EXPECT_EQ(cell.at("evaluated_epochs"), 3) << "every fifth of twelve, and the last";
   }
   EXPECT_THAT(tiny.read("sweep/cells/0.1_seed-0/train.log"), HasSubstr("epoch 12/12"));
 

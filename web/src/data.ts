@@ -78,6 +78,26 @@ export interface Epoch {
   new: number | null;
 }
 
+export type Group = 'all' | 'old' | 'new';
+/** The 95% interval of each accuracy, in percent; a group without images has none. */
+export type Intervals = Partial<Record<Group, [number, number]>>;
+
+export type Scores = Record<Group, number | null> & { intervals?: Intervals };
+
+export interface EpochScores {
+  epoch: number; // from 0
+  unlabelled?: Scores; // where the truth is known
+  test?: Scores;
+}
+
+/** Last and best epochs; the best are chosen by the truth. */
+export interface ByEpoch {
+  evaluated_epochs: number;
+  last: EpochScores;
+  best_on_unlabelled?: EpochScores;
+  best_on_test?: EpochScores;
+}
+
 export interface Confusion {
   classes: string[];
   clusters: number[];
@@ -123,6 +143,7 @@ export interface Report {
     all: number | null;
     old: number | null;
     new: number | null;
+    intervals: Intervals | null; // older runs do not tell
     seconds: number;
     epochs: number; // 0: nothing was trained
     next: string; // the command that a first look leads to; empty after training
@@ -137,6 +158,7 @@ export interface Report {
   map: FeatureMap | null;
   attention: Attention | null;
   epochs: Epoch[];
+  by_epoch: ByEpoch | null; // no truth, no training, or an older run
   confusion: Confusion | null;
   queue: QueuedImage[]; // what to label next, the most useful first
   likely: Likely | null; // older runs do not tell

@@ -1,5 +1,5 @@
 import uPlot from 'uplot';
-import type { Report } from './data';
+import type { Group, Intervals, Report } from './data';
 import { count, duration, h, kWholeNumbers, percent, section } from './dom';
 
 export function summary(report: Report): HTMLElement {
@@ -14,7 +14,9 @@ export function summary(report: Report): HTMLElement {
     card(count(s.outliers), 'images to look at', 'the least typical ones'),
   );
   if (s.all !== null) {
-    cards.append(card(percent(s.all), 'right', `known ${percent(s.old)}, new ${percent(s.new)}`));
+    const right = card(percent(s.all), 'right', `known ${percent(s.old)}, new ${percent(s.new)}`);
+    if (s.intervals) right.append(chance(s.intervals));
+    cards.append(right);
   }
   const counting = report.estimate?.seconds ? `, ${duration(report.estimate.seconds)} of it to count classes` : '';
   const trying = report.tuning?.seconds ? `, ${duration(report.tuning.seconds)} of it to try settings` : '';
@@ -26,6 +28,13 @@ export function summary(report: Report): HTMLElement {
   if (report.tuning) children.push(h('p', { class: 'tuning' }, report.tuning.words));
   if (s.confidence) children.push(h('p', { class: 'confidence' }, sentence(s.confidence)));
   return section('summary', 'Summary', '', ...children);
+}
+
+/** How far chance alone moves the accuracies: one line, the groups on hover. */
+function chance(intervals: Intervals): HTMLElement {
+  const between = (group: Group) => (intervals[group] ? `${intervals[group][0].toFixed(1)} to ${percent(intervals[group][1])}` : '–');
+  const title = `95% intervals over images (bootstrap): all ${between('all')}, known ${between('old')}, new ${between('new')}`;
+  return h('small', { class: 'chance', title }, `95%: ${between('all')}`);
 }
 
 const sentence = (words: string): string => `${words[0]!.toUpperCase()}${words.slice(1)}.`;

@@ -71,6 +71,13 @@ await check('settings that were tried are told in words', async () => {
   assert.match(await page.locator('.tuning').textContent(), /lambda_entropy x 2 gets 60\.0%.*it is taken: lambda_entropy 3, borrow 1/);
   assert.match(await page.locator('.figures').textContent(), /5 s of it to try settings/);
 });
+await check('intervals and the best epoch by the truth are told', async () => {
+  assert.match(await page.locator('.chance').textContent(), /^95%: 95\.9 to 98\.8%$/);
+  assert.match(await page.locator('.chance').getAttribute('title'), /new 95\.0 to 99\.0%/);
+  const rows = await page.locator('.epochs tr').evaluateAll((all) => all.map((row) => [...row.children].map((one) => one.textContent).join('|')));
+  assert.deepEqual(rows, ['|epoch|all|known|new', 'last|3|97.5%|98.0%|–', 'best on the unlabelled images|2|98.5%|98.0%|99.0%']);
+  assert.match(await page.locator('.epochs').textContent(), /best of 3 evaluated epochs by the truth: an oracle/);
+});
 await check('search finds classes', async () => {
   await page.fill('input[type=search]', 'owl');
   assert.equal(await cards().count(), 1);

@@ -104,9 +104,9 @@ LossTerms Objective::plain(const HeadOutput& output, const StepBatch& batch, con
   terms.entropy = entropy_loss(marginal, running_marginal_, log_prior_) / processes;
   terms.separation = separation_loss(output.prototypes, o.tau_sep) / processes;
   terms.unsup_con =
-      unsupervised_contrastive_loss(output.projections, o.tau_unsup_con, communicator);
+      unsupervised_contrastive_loss({output.projections}, o.tau_unsup_con, communicator);
   terms.sup_con =
-      supervised_contrastive_loss(output.projections, batch, o.tau_sup_con, communicator);
+      supervised_contrastive_loss({output.projections}, batch, o.tau_sup_con, communicator);
 
   // Eq. 18, with Eq. 6, 15 and 17.
   const double unsupervised = 1 - o.lambda_sup;

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/methods/feature_clusters.h"
+#include "protogcd/nn/state_dict.h"
 
 namespace protogcd {
 namespace {
@@ -47,6 +48,9 @@ class ProtoGcd : public Method {
       : objective_options_(options.objective),
         ramp_{.hard_labels = options.hard_labels,
               .epochs = options.ramp_epochs.value(),
+              .wait = options.ramp_wait,
+              .from = options.ramp_from,
+              .to = options.ramp_to,
               .as_published = options.ramp_as_published.value()},
         first_prototypes_(options.first_prototypes.value()),
         first_classes_(input.first_classes),
@@ -65,6 +69,7 @@ class ProtoGcd : public Method {
         hard_count_(at::kLong, input.device) {
     if (options.hard_scope == HardScope::kSet)
       hard_ = at::zeros({labelled_ + unlabelled_}, at::device(input.device).dtype(input.type));
+    if (!options.init_prototypes.empty()) begin_with_file(options.init_prototypes);
   }
 
   std::map<std::string, at::Tensor> parameters() const override { return head_.named_parameters(); }
@@ -155,6 +160,13 @@ class ProtoGcd : public Method {
   }
 
   at::Tensor prototypes() const { return head_.named_parameters().at("prototype_layer.weight_v"); }
+
+  /// The old classes' rows, with the lengths that the file gives them.
+  void begin_with_file(const std::filesystem::path& file) {
+    const at::NoGradGuard no_grad;
+    at::Tensor own = prototypes().narrow(0, 0, old_classes_);
+    own.copy_(read_prototypes(file, old_classes_, own.size(1)));
+  }
 
   /// Each prototype in the direction of a centre [K, D], at the length they have.
   void point_prototypes_at(const at::Tensor& centres) {
@@ -290,6 +302,16 @@ void ProtoGcdOptions::declare(OptionTable& table) {
       .at_least(0);
   table.add("ramp_as_published", &ramp_as_published,
             "the ramp ends at epoch e_ramp - 1, as in the released code");
+  table.add("ramp_wait", &ramp_wait, "epochs without hard labels before the ramp").at_least(0);
+  table.add("ramp_from", &ramp_from, "share of hard labels that the ramp begins with")
+      .at_least(0)
+      .at_most(1);
+  table.add("ramp_to", &ramp_to, "share of hard labels that it ends with").at_least(0).at_most(1);
+  table
+      .add("init_prototypes", &init_prototypes,
+           "first prototypes of the old classes: a file (.pt, .safetensors) of one tensor")
+      .value_name("FILE")
+      .incidental();  // its content is what counts
   table.add("prior", &prior, "expected shares as class,share instead of uniform (after Theorem 2)")
       .value_name("FILE.csv")
       .incidental();  // its content is what counts
@@ -311,7 +333,8 @@ std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
   settle(marginal_scope, is_general ? MarginalScope::kUnlabelled : usual.marginal_scope);
   settle(marginal_window, is_general ? kGeneralWindow : usual.marginal_window);
   settle(class_shares, is_general ? ClassShares::kCounted : ClassShares::kEven);
-  settle(first_prototypes, is_general ? FirstPrototypes::kKmeans : FirstPrototypes::kRandom);
+  settle(first_prototypes, is_general && init_prototypes.empty() ? FirstPrototypes::kKmeans
+                                                                 : FirstPrototypes::kRandom);
   settle(tau_unsup_con, usual.tau_unsup_con);
   settle(scale_regularisers, usual.scale_regularisers);
   settle(confidence_floor, usual.confidence_floor);
@@ -333,6 +356,12 @@ std::vector<std::string> ProtoGcdOptions::resolve(const MethodFacts& facts) {
   return decided;
 }
 
+std::vector<PublishedSetting> ProtoGcdOptions::published(const std::string& dataset) const {
+  // The paper's appendix on hyper-parameters: lambda_entropy is 1 for these two, else 2.
+  const bool is_one = dataset == "cifar10" || dataset == "aircraft";
+  return {{"preset", "reference"}, {"lambda_entropy", is_one ? "1" : "2"}, head.published()};
+}
+
 void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
   hard_scope = HardScope::kBatch;
   prior.clear();  // of classes whose number is not known yet
@@ -344,22 +373,50 @@ void ProtoGcdOptions::become_candidate(std::optional<std::int64_t> epochs) {
     class_shares = std::nullopt;
     first_prototypes = std::nullopt;
   }
-  if (epochs) ramp_epochs = std::max<std::int64_t>(*epochs / 2, 1);
+  if (epochs) {
+    ramp_epochs = std::max<std::int64_t>(*epochs / 2, 1);
+    ramp_wait = 0;
+  }
 }
 
 void ProtoGcdOptions::change_epochs(std::int64_t before, std::int64_t now) {
   if (ramp_epochs && *ramp_epochs > 0)
     ramp_epochs = std::max<std::int64_t>(*ramp_epochs * now / before, 1);
+  ramp_wait = ramp_wait * now / before;
 }
 
 std::map<std::string, std::string> ProtoGcdOptions::identity() const {
-  return {{"prior", prior.empty() ? "uniform" : sha256_file(prior)}};
+  std::map<std::string, std::string> contents = {
+      {"prior", prior.empty() ? "uniform" : sha256_file(prior)}};
+  if (!init_prototypes.empty()) contents["init_prototypes"] = sha256_file(init_prototypes);
+  return contents;
 }
 
 std::unique_ptr<Method> ProtoGcdOptions::make(const MethodInput& input) const {
   ProtoGcdOptions complete = *this;
   complete.resolve({.epochs = input.epochs});
+  if (!init_prototypes.empty() && complete.first_prototypes == FirstPrototypes::kKmeans) {
+    throw UsageError(fmt::format("{} and {} kmeans contradict each other",
+                                 option_name("init_prototypes"), option_name("first_prototypes")));
+  }
   return std::make_unique<ProtoGcd>(complete, input);
+}
+
+at::Tensor read_prototypes(const std::filesystem::path& file, std::int64_t classes,
+                           std::int64_t width) {
+  const StateDict state = load_state_dict(file);
+  if (state.tensors.size() != 1) {
+    throw ModelFileError(fmt::format("{}: {} tensors, expected one with the first prototypes",
+                                     file.string(), state.tensors.size()));
+  }
+  const auto& [name, tensor] = *state.tensors.begin();
+  if (tensor.dim() != 2 || tensor.size(0) < classes || tensor.size(1) != width) {
+    throw ModelFileError(
+        fmt::format("{}: '{}' is {}, expected [{} or more, {}]: a row for each old "
+                    "class",
+                    file.string(), name, fmt::join(tensor.sizes(), " x "), classes, width));
+  }
+  return tensor.narrow(0, 0, classes);
 }
 
 ExpectedShares counted_shares(const MethodInput& input, MarginalScope scope) {

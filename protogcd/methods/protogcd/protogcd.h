@@ -46,11 +46,17 @@ struct ProtoGcdOptions : MethodOptions {
   std::optional<HardScope> hard_scope;
   std::optional<std::int64_t> wide_projection;
   std::optional<std::int64_t> ramp_epochs;  ///< nothing: half of the epochs
+  std::int64_t ramp_wait = 0;               ///< and the others of RampOptions
+  double ramp_from = 0, ramp_to = 1;
+  /// A file of one tensor [K_old or more, D]: first prototypes of the old classes, as the released
+  /// code can take them. Empty: none.
+  std::filesystem::path init_prototypes;
 
   std::string name() const override { return "protogcd"; }
   std::unique_ptr<MethodOptions> copy() const override;
   void declare(OptionTable& table) override;
   std::vector<std::string> resolve(const MethodFacts& facts) override;
+  std::vector<PublishedSetting> published(const std::string& dataset) const override;
   bool begins_with_classes() const override { return first_prototypes == FirstPrototypes::kKmeans; }
   void become_candidate(std::optional<std::int64_t> epochs) override;
   void change_epochs(std::int64_t before, std::int64_t now) override;
@@ -66,6 +72,10 @@ std::unique_ptr<MethodOptions> protogcd_options();
 /// DataError names file and line.
 std::vector<double> read_prior(const std::filesystem::path& file,
                                const std::vector<std::string>& classes);
+
+/// The first rows [classes, width] of the file's one tensor; ModelFileError names the file.
+at::Tensor read_prototypes(const std::filesystem::path& file, std::int64_t classes,
+                           std::int64_t width);
 
 /// What is expected of K classes before anything is known of the unlabelled images.
 struct ExpectedShares {

@@ -13,14 +13,17 @@ double hard_ratio(const RampOptions& options, std::int64_t epoch) {
     case HardLabels::kRamp:
       break;
   }
-  const std::int64_t ramp = options.epochs;
-  if (epoch >= ramp) return 1;
-  if (!options.as_published) return static_cast<double>(epoch) / static_cast<double>(ramp);
-  // numpy's linspace(0, 1, ramp): one value is 0, the last is exactly 1, and the step is
-  // multiplied.
-  if (ramp == 1) return 0;
-  if (epoch == ramp - 1) return 1;
-  return static_cast<double>(epoch) * (1.0 / static_cast<double>(ramp - 1));
+  if (epoch < options.wait) return 0;
+  const std::int64_t ramp = options.epochs, place = epoch - options.wait;
+  if (place >= ramp) return options.to;
+  const double rise = options.to - options.from;
+  if (!options.as_published)
+    return options.from + rise * static_cast<double>(place) / static_cast<double>(ramp);
+  // numpy's linspace(from, to, ramp): one value is `from`, the last is exactly `to`, and the step
+  // is multiplied.
+  if (ramp == 1) return options.from;
+  if (place == ramp - 1) return options.to;
+  return static_cast<double>(place) * (rise / static_cast<double>(ramp - 1)) + options.from;
 }
 
 std::int64_t hard_count(const RampOptions& options, std::int64_t epoch, std::int64_t count) {

@@ -9,7 +9,9 @@ enum class HardLabels { kRamp, kAll, kNone, kHalf };  ///< kAll, kNone, kHalf: a
 
 struct RampOptions {
   HardLabels hard_labels = HardLabels::kRamp;
-  std::int64_t epochs = 100;  ///< e_ramp; 0: all hard from the start
+  std::int64_t epochs = 100;  ///< e_ramp; 0: `to` from the start
+  std::int64_t wait = 0;      ///< epochs without hard labels before the ramp
+  double from = 0, to = 1;    ///< the shares that it begins and ends with
   /// The released code reaches 1 at epoch e_ramp - 1 (numpy's linspace), Eq. 10 at epoch e_ramp.
   bool as_published = true;
 };
