@@ -60,7 +60,8 @@ def make_task(program, seed, folder):
 
 def accuracy(options, manifest, seed, k, folder):
     result = run(options.program, "discover", "--manifest", manifest, "--k", k, "--epochs", options.epochs, "--eval-every",
-                 options.epochs, "--seed", seed, "--out", folder / f"k{k}", "--report=false", *options.common)
+                 options.epochs, "--seed", seed, "--out", folder / f"k{k}", "--report=false", *options.common,
+                 *shlex.split(options.training))
     return result["all"]
 
 
@@ -116,6 +117,7 @@ def main():
     parser.add_argument("--rules", default="neighbours", help="names of --rule, the one to be judged first")
     parser.add_argument("--flags", default="", help="flags of every command, a backbone for instance")
     parser.add_argument("--epochs", type=int, default=0, help="also discover with the known and the estimated K")
+    parser.add_argument("--training", default="", help="flags of discover alone")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
