@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-walks test-gpu demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-walks test-gpu python test-python demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -53,6 +53,18 @@ test-gpu:        ## every quick test against a CUDA torch; without a GPU it fail
 	@PROTOGCD_SKIP_PACKAGES=1 scripts/setup.sh build
 	@$(MAKE) --no-print-directory build-cuda
 	@cd build/cuda && PROTOGCD_REQUIRE_CUDA=1 ctest --output-on-failure --no-tests=error -j $(GPU_JOBS) -LE slow
+
+# The module is compiled in the program's build folder, whose libraries it shares; pip packs and installs it.
+python: everything ## the Python module, into .venv
+	@scripts/setup.sh python
+	@cmake build/release -DPROTOGCD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python > build/release/configure.log 2>&1 \
+	  || { cat build/release/configure.log; exit 1; }
+	@cmake --build build/release -j $(JOBS) --target _core
+	@PROTOGCD_PYTHON_MODULE=$$(ls $(CURDIR)/build/release/python/_core*.so) .venv/bin/pip install --quiet --disable-pip-version-check \
+	  --no-build-isolation --no-deps --force-reinstall .
+
+test-python: python ## the tests of the Python module
+	@cd build && ../.venv/bin/python -m pytest -c ../pyproject.toml --rootdir .. ../tests/python --pyargs protogcd
 
 demo:            ## the main job, end to end, on a built-in dataset
 	@scripts/demo.sh

@@ -2,7 +2,7 @@
 # Everything a build needs, and nothing twice: Debian/Ubuntu packages by apt, and a libtorch. Safe to repeat; when all
 # is there it takes a fraction of a second. Prints nothing unless there is something to do.
 #
-#   scripts/setup.sh [build|test|lint|tidy|fuzz]   what for: compile, or also what tests read with (TensorBoard,
+#   scripts/setup.sh [build|test|python|lint|tidy|fuzz]   what for: compile, or also what tests read with (TensorBoard,
 #                                                  ONNX Runtime) and a browser (Chromium), clang-format, clang-tidy or clang
 #
 # libtorch comes from, in this order: TORCH_DIR (a torch package, its share/cmake, or an unpacked libtorch); the active
@@ -22,6 +22,7 @@ optional=(ccache mold libwebp-dev libtiff-dev libheif-dev libbenchmark-dev)
 command -v npm >/dev/null || optional+=(nodejs npm)
 case $purpose in
   build) ;;
+  python) required+=(python3-dev) ;;
   test) required+=(curl) ;;
   lint) required+=(clang-format-16) ;;
   tidy) required+=(clang-tidy-16) ;;
@@ -133,4 +134,16 @@ if [ "$purpose" = test ] && [ -z "${PROTOGCD_PYTHON:-}" ]; then
     .venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "$package" >&2 ||
       echo "setup: ${package%%==*} could not be installed; its test will be skipped" >&2
   done
+fi
+
+# The Python module is built by these and tested with the others, in .venv (whose torch is libtorch's too, unless another was chosen).
+if [ "$purpose" = python ]; then
+  packages=(scikit-build-core nanobind pytest tqdm pandas pyarrow scikit-learn pillow mypy)
+  wanted=build/python_packages
+  if [ "$(cat $wanted 2>/dev/null)" != "${packages[*]}" ] || [ ! -x .venv/bin/pip ]; then
+    echo "setup: installing what the Python module needs into .venv (once)" >&2
+    [ -x .venv/bin/pip ] || python3 -m venv --clear .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check "${packages[@]}" >&2
+    echo "${packages[*]}" > $wanted
+  fi
 fi

@@ -151,6 +151,16 @@ int explain_missing_verb(const std::vector<std::string>& arguments,
                    "see: protogcd --help");
 }
 
+/// The host's context with what the options say of the machine.
+Context context_of(const CommonOptions& common, Context host) {
+  host.device = common.device;
+  host.dtype = common.dtype;
+  host.threads =
+      common.threads > 0 ? static_cast<std::size_t>(common.threads) : available_threads();
+  host.seed = common.seed;
+  return host;
+}
+
 int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
   if (arguments.empty()) {
     fmt::print("{}", first_steps());
@@ -171,19 +181,13 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
   const std::vector<std::string> own(arguments.begin() + words, arguments.end());
   DeclaredVerb declared(*verb, own);
   resolve_options(declared, own);
-  const auto& common = declared.common;
-  const LogLevel level = parse_log_level(common.log_level);
-  const auto threads =
-      common.threads > 0 ? static_cast<std::size_t>(common.threads) : available_threads();
+  const LogLevel level = parse_log_level(declared.common.log_level);
   Session session{
-      .context = {.device = common.device,
-                  .dtype = common.dtype,
-                  .threads = threads,
-                  .seed = common.seed,
-                  .log = stderr_log(level),
-                  .progress_sink = level <= LogLevel::kInfo ? stderr_progress() : nullptr,
-                  .command = fmt::format("{} {}", kProgram, verb->name)},
-      .common = common,
+      .context = context_of(
+          declared.common, {.log = stderr_log(level),
+                            .progress_sink = level <= LogLevel::kInfo ? stderr_progress() : nullptr,
+                            .command = fmt::format("{} {}", kProgram, verb->name)}),
+      .common = declared.common,
       .options = declared.table};
   declared.action(session);
   return 0;
@@ -211,6 +215,7 @@ void declare_common_options(OptionTable& table, CommonOptions& options) {
 }
 
 void Session::print_json(const nlohmann::json& object) const {
+  if (answer) return answer(object);
   // Names of files need not be UTF-8; a replacement character keeps the object valid.
   fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
@@ -367,6 +372,14 @@ std::vector<std::string> with_present_names(const std::vector<std::string>& argu
   return renamed;
 }
 
+/// After flags: files, and what depends on all of them.
+void finish_options(DeclaredVerb& declared) {
+  if (!declared.common.config.empty()) declared.table.apply_toml_file(declared.common.config);
+  apply_resumed_configuration(declared.table);
+  declared.table.finish_reading();
+  declared.table.check_required();
+}
+
 }  // namespace
 
 void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& given) {
@@ -398,10 +411,37 @@ void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& giv
       throw UsageError(fmt::format("{}: {}", option->flag(), *problem));
     }
   }
-  if (!declared.common.config.empty()) declared.table.apply_toml_file(declared.common.config);
-  apply_resumed_configuration(declared.table);
-  declared.table.finish_reading();
-  declared.table.check_required();
+  finish_options(declared);
+}
+
+nlohmann::json call_verb(const Verb& verb, const KeyedValues& options, const Context& host) {
+  std::vector<std::string> as_flags;  // what chooses among a verb's variants
+  for (const auto& [key, values] : options)
+    if (!values.empty())
+      as_flags.push_back(fmt::format("--{}={}", kebab_case(key), values.front()));
+  DeclaredVerb declared(verb, as_flags);
+  for (const auto& [key, values] : options) {
+    Option* option = declared.table.find(key);
+    if (option == nullptr) {
+      std::vector<std::string> keys;
+      for (const Option& known : declared.table.options()) keys.push_back(known.key());
+      const std::string whose = declared.table.explanation(key);
+      throw UsageError(fmt::format("{}: there is no option '{}'{}", verb.name, key,
+                                   whose.empty() ? did_you_mean(key, keys) : whose));
+    }
+    if (const auto problem = option->assign(values, OptionSource::kFlag))
+      throw UsageError(fmt::format("{}: {}", option_name(key), *problem));
+  }
+  finish_options(declared);
+  declared.common.json = true;
+  nlohmann::json found;
+  Session session{.context = context_of(declared.common, host),
+                  .common = declared.common,
+                  .options = declared.table,
+                  .host_stop = host.stop,
+                  .answer = [&](const nlohmann::json& object) { found = object; }};
+  declared.action(session);
+  return found;
 }
 
 namespace {

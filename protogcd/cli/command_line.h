@@ -13,6 +13,14 @@ namespace protogcd::cli {
 /// Runs the program with these arguments (without its own name); returns the exit code.
 int run_command_line(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs);
 
+/// An option by its key, and what it is to be: one value, or several of a list.
+using KeyedValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+/// Runs one verb for a host that is no command line: options by key, the answer as a value (null
+/// where the verb has none), errors as they are thrown. Log, progress and stop are the host's;
+/// device, threads, seed and the like are options of the verb.
+nlohmann::json call_verb(const Verb& verb, const KeyedValues& options, const Context& host);
+
 /// A verb with its options declared, ready to be parsed, completed or documented.
 struct DeclaredVerb {
   /// Of a verb with variants: the one that the arguments (or the files they name) choose.

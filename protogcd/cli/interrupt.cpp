@@ -39,7 +39,9 @@ extern "C" void protogcd_handle_interrupt(int number) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(const std::optional<StopToken>& of_host)
+    : guards_(!of_host), token_(of_host.value_or(StopToken())) {
+  if (!guards_) return;
   if (guard_lives.exchange(true)) throw InternalError("InterruptGuard: there is one already");
   signals_seen = 0;
   token_of_guard = &token_;
@@ -54,6 +56,7 @@ InterruptGuard::InterruptGuard() {
 }
 
 InterruptGuard::~InterruptGuard() {
+  if (!guards_) return;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], &previous_actions[i], nullptr);
   }

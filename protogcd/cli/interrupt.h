@@ -2,6 +2,8 @@
 // ends the program at once.
 #pragma once
 
+#include <optional>
+
 #include "protogcd/core/stop.h"
 
 namespace protogcd::cli {
@@ -14,7 +16,9 @@ namespace protogcd::cli {
 /// that the program was started to ignore (nohup, background jobs of scripts) stays ignored.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  /// Where a host has a token of its own, signals are the host's matter, and nothing is guarded.
+  explicit InterruptGuard(const std::optional<StopToken>& of_host);
+  InterruptGuard() : InterruptGuard(std::nullopt) {}
   ~InterruptGuard();  ///< what was in force before is so again
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
@@ -24,6 +28,7 @@ class InterruptGuard {
   bool interrupted() const { return token_.stop_requested(); }
 
  private:
+  const bool guards_;
   StopToken token_;
 };
 

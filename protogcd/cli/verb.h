@@ -29,13 +29,17 @@ struct Session {
   Context context;
   const CommonOptions& common;
   const OptionTable& options;
+  /// Of a host that is no command line: how it stops work, and what takes the object of `--json`
+  /// instead of stdout.
+  std::optional<StopToken> host_stop = {};
+  std::function<void(const nlohmann::json&)> answer = {};
 
   bool json() const { return common.json; }
   /// What --bad-images and --max-bad say.
   BadImagePolicy bad_image_policy() const {
     return BadImagePolicy::parse(common.bad_images, common.max_bad);
   }
-  /// Prints the one JSON object of `--json` on stdout.
+  /// The one JSON object of `--json`, on stdout or to the host.
   void print_json(const nlohmann::json& object) const;
 };
 

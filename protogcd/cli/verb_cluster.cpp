@@ -182,7 +182,7 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
   if (!options.out.empty()) check_output_file(options.out, options.overwrite, "out");
   check_model_folder(options);
   const ComputeSettings settings(session.context);
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const ClusterInput input = open_cluster_input(options.input, session, context);

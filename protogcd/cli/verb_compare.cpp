@@ -76,7 +76,7 @@ void compare(const CompareVerbOptions& options, Session& session) {
     }
     check_output_file(options.out, options.overwrite, "out");
   }
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const RunComparison comparison = compare_runs(options.first, options.second);

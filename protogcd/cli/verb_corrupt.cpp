@@ -42,7 +42,7 @@ void corrupt_images(CorruptVerbOptions options, Session& session) {
   folders.corruptions = parse_corruptions(options.corruptions);
   folders.severities = parse_severities(options.severities);
   if (!options.sheet.empty()) check_output_file(options.sheet, folders.overwrite, "sheet");
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const auto summary = write_corrupted_images(folders, session.bad_image_policy(), context);

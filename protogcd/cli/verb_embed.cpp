@@ -27,7 +27,7 @@ void embed(EmbedVerbOptions options, Session& session) {
       open_feature_model(options.network, /*is_benchmark=*/false, session.context.log);
   EmbedOptions embedding = options.embed;
   embedding.reading = network.reading;
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const EmbedSummary summary = embed_images(set.sources, std::move(network.backbone), embedding,

@@ -115,7 +115,7 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
                                           .fast_decode = options.model.images.fast_decode};
   const ComputeSettings settings(session.context);
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
 

@@ -127,7 +127,7 @@ nlohmann::json calibrated(TrainedModel& model, const at::Tensor& known,
 void ood(const OodVerbOptions& options, Session& session) {
   check_options(options);
   const ComputeSettings settings(session.context);
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const OutlierStudyOptions study_options{

@@ -59,7 +59,7 @@ void pretrain_backbone(const PretrainVerbOptions& options, Session& session) {
     throw UsageError("--resume and --overwrite contradict each other");
   pretrain_options.augment = parse_augment(options.augment);
   if (options.weights_dtype == "bfloat16") pretrain_options.weights_type = ElementType::kBfloat16;
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const Dataset labelled = load_folders(options.labelled, {});

@@ -60,7 +60,7 @@ void report(const ReportVerbOptions& options, Session& session) {
   // The run's own page is made again without asking: nothing else is lost by it.
   check_output_file(out, options.overwrite || options.out.empty(), "out");
   if (!options.exports.empty()) check_output_path(options.exports, options.overwrite, "export");
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const RunContents run = read_run(options.run, options.images_root);

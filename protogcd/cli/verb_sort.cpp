@@ -16,7 +16,7 @@ namespace {
 void sort_images(const SortOptions& options, Session& session) {
   if (!std::filesystem::exists(options.from))
     throw UsageError(fmt::format("FROM: there is no '{}'", options.from.string()));
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const SortSummary summary = sort_into_folders(options, context);

@@ -266,7 +266,7 @@ void sweep(const SweepVerbOptions& options, Session& session) {
   }
   session.context.log.info(fmt::format("{}: {} cells, {} at a time with {} threads each",
                                        file.title, cells.size(), how.jobs, how.threads));
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const SweepResults results = run_sweep(file, cells, how, context);

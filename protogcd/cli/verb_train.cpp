@@ -122,7 +122,7 @@ void run(DiscoverOptions options, Session& session) {
   options.bad_images = session.common.bad_images;
   options.max_bad = session.common.max_bad;
   resolve(options, session.context.log);
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const auto told = [&](const Discovery& found) { tell(found, options, session, context); };

@@ -226,7 +226,7 @@ Gotten fetch(const VitPreset& preset, const GetOptions& options, WeightRecords& 
 void get_weights(const GetOptions& options, Session& session) {
   const VitPreset& preset = *find_vit_preset(options.name);
   WeightRecords records(options.weights_dir);
-  const InterruptGuard interrupt;
+  const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const auto present = find_weights(preset, options.weights_dir);

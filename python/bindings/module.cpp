@@ -1,0 +1,16 @@
+// protogcd._core: what the Python package stands on. Every call lets other Python threads run while
+// it computes; everything a person sees is made in Python (python/protogcd).
+#include <nanobind/nanobind.h>
+
+#include "host.h"
+#include "parts.h"
+#include "protogcd/core/version.h"
+
+NB_MODULE(_core, module) {
+  nanobind::set_leak_warnings(false);  // the interpreter may end while a model is alive
+  module.attr("version") = protogcd::kVersion;
+  protogcd::python::register_errors();
+  protogcd::python::define_verbs(module);
+  protogcd::python::define_model(module);
+  protogcd::python::define_arrays(module);
+}

@@ -1,0 +1,121 @@
+"""What every call of the extension shares: logging, progress, threads, Ctrl-C and forked processes."""
+import json
+import logging
+import os
+import threading
+
+from . import _core
+from .errors import ForkError, UsageError
+
+logger = logging.getLogger("protogcd")
+logger.addHandler(logging.NullHandler())
+
+_LEVELS = {0: logging.DEBUG, 1: logging.INFO, 2: logging.WARNING, 3: logging.ERROR}
+_state = {"has_computed": False, "is_forked": False}
+
+
+def _after_fork():
+    _state["is_forked"] = _state["has_computed"]
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def begin():
+    """Before anything is computed. Threads do not survive a fork, and libtorch would wait for them for ever."""
+    if _state["is_forked"]:
+        raise ForkError("this process was forked after protogcd had computed in its parent",
+                        "start workers by 'spawn' or 'forkserver', or fork before the first call")
+    _state["has_computed"] = True
+
+
+def is_main_thread():
+    return threading.current_thread() is threading.main_thread()
+
+
+def number_of_threads(threads):
+    if threads is None or threads == 0:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads < 0:
+        raise UsageError(f"threads=: {threads} is not allowed: expected an integer of at least 0")
+    return int(threads)
+
+
+def write_log(level, message):
+    logger.log(_LEVELS.get(level, logging.INFO), "%s", message)
+
+
+class Bars:
+    """A tqdm bar for each task, in a notebook too; plain silence where tqdm is absent."""
+
+    def __init__(self):
+        self._bars = {}
+
+    def __call__(self, task, done, total, unit, is_last):
+        from tqdm.auto import tqdm
+        if not unit:
+            tqdm.write(task)
+            return
+        bar = self._bars.get(task)
+        if bar is None:
+            bar = self._bars[task] = tqdm(total=total, desc=task, unit=" " + unit, leave=False)
+        bar.update(done - bar.n)
+        if is_last:
+            self._bars.pop(task).close()
+
+    def close(self):
+        while self._bars:
+            self._bars.popitem()[1].close()
+
+
+class progress_of:
+    """The progress argument of the extension, for a call's `progress=`: True, False, or None (True where a terminal or notebook shows it)."""
+
+    def __init__(self, wanted):
+        self._bars = None
+        if wanted is None:
+            wanted = _is_watched()
+        if callable(wanted):
+            self._show = wanted
+            return
+        self._show = None
+        if wanted:
+            try:
+                import tqdm.auto  # noqa: F401
+            except ImportError:
+                return
+            self._show = self._bars = Bars()
+
+    def __enter__(self):
+        return self._show
+
+    def __exit__(self, *_):
+        if self._bars is not None:
+            self._bars.close()
+
+
+def _is_watched():
+    import sys
+    return sys.stderr is not None and sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def text_of(value):
+    """An option's value as the command line would have it; None: the option is not given."""
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        return "true" if value else "false"
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return str(value)
+
+
+def call(verb, options, progress=None):
+    """Runs a verb of the program with options by key; its `--json` answer as Python values."""
+    begin()
+    given = []
+    for key, value in options.items():
+        if value is None:
+            continue
+        is_list = isinstance(value, (list, tuple))
+        given.append((key, [text_of(one) for one in value] if is_list else [text_of(value)]))
+    with progress_of(progress) as show:
+        return json.loads(_core.call(verb, given, write_log, show, is_main_thread()))

@@ -1,0 +1,128 @@
+"""Clustering, counting and maps of plain arrays of features."""
+import json
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+from . import _core, _host
+from .errors import DataError, UsageError
+
+
+class Clustering(NamedTuple):
+    labels: np.ndarray      #: [n] int64
+    centroids: np.ndarray   #: [k, d] float32
+    inertia: float          #: sum of squared distances to the rows' own centroids
+    iterations: int         #: of the start that was kept
+
+
+class ClassNumber(NamedTuple):
+    """How many classes there are: old and new together."""
+    k: int
+    low: int                #: the interval is meant to hold the truth four times in five
+    high: int
+    sure: str               #: "sure", "fairly sure" or "unsure"
+    k_old: int
+    details: dict           #: what the program's --json has
+
+    @property
+    def k_new(self):
+        return self.k - self.k_old
+
+
+def _rows(values, name="X"):
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    if array.ndim != 2:
+        raise DataError(f"{name}: expected rows of features, found an array of shape {array.shape}")
+    return array
+
+
+def class_numbers(y):
+    """Labels with -1, None or NaN for unlabelled samples: the old classes, sorted, and numbers [n] with -1 where there is no label."""
+    values = np.asarray(y)
+    if values.ndim != 1:
+        raise DataError(f"y: expected one label a sample, found an array of shape {values.shape}")
+    if values.dtype.kind in "iu":
+        known = values != -1
+    elif values.dtype.kind == "f":
+        known = ~np.isnan(values) & (values != -1)
+    elif values.dtype.kind == "b":
+        known = np.ones(len(values), bool)
+    else:
+        known = np.array([not (v is None or (isinstance(v, (int, float)) and (v == -1 or v != v)) or v == "") for v in values], bool)
+    numbers = np.full(len(values), -1, np.int64)
+    classes, numbers[known] = np.unique(values[known].astype(str) if values.dtype.kind == "O" else values[known], return_inverse=True)
+    return classes, numbers
+
+
+def kmeans(X, k, *, starts=10, max_iterations=300, tolerance=1e-4, seed=0, threads=None):
+    """K-means by greedy k-means++ and Lloyd's algorithm, the tightest of several starts. The same for any number of threads.
+
+    >>> import numpy as np
+    >>> X = np.repeat([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], 5, axis=0)
+    >>> found = kmeans(X, 3)
+    >>> len(set(found.labels)), round(found.inertia, 3)
+    (3, 0.0)
+    """
+    return _cluster(X, np.zeros(0, np.int64), k, starts, max_iterations, tolerance, seed, threads)
+
+
+def semi_supervised_kmeans(X, y, k, *, starts=10, max_iterations=300, tolerance=1e-4, seed=0, threads=None):
+    """The semi-supervised k-means of generalized category discovery (Vaze et al., CVPR 2022).
+
+    y: labels, with -1 (or None) for unlabelled rows. Labelled rows stay in the cluster of their class; cluster i is the i-th of the
+    sorted labels, and those after them are new.
+
+    >>> import numpy as np
+    >>> X = np.repeat([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], 5, axis=0)
+    >>> y = np.full(15, -1); y[0] = 7; y[5] = 9
+    >>> semi_supervised_kmeans(X, y, 3).labels.tolist()
+    [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+    """
+    _, numbers = class_numbers(y)
+    if len(numbers) != len(X):
+        raise DataError(f"X has {len(X)} rows and y {len(numbers)}")
+    if (numbers < 0).all():
+        raise DataError("y: no row is labelled", "without labels there is kmeans")
+    return _cluster(X, numbers, k, starts, max_iterations, tolerance, seed, threads)
+
+
+def _cluster(X, numbers, k, starts, max_iterations, tolerance, seed, threads):
+    _host.begin()
+    return Clustering(*_core.cluster(_rows(X), numbers, int(k), int(starts), int(max_iterations), float(tolerance), int(seed),
+                                     _host.number_of_threads(threads), _host.is_main_thread()))
+
+
+def tsne(X, *, perplexity=30.0, iterations=1000, seed=0, threads=None):
+    """A map of the rows in two dimensions, [n, 2]: t-SNE. The same for any number of threads.
+
+    >>> import numpy as np
+    >>> tsne(np.random.default_rng(0).normal(size=(50, 8))).shape
+    (50, 2)
+    """
+    _host.begin()
+    return _core.tsne(_rows(X), float(perplexity), int(iterations), int(seed), _host.number_of_threads(threads), _host.is_main_thread())
+
+
+def count_classes(X, y, *, k_max: Optional[int] = None, threads=None) -> ClassNumber:
+    """How many classes there are among features X, of which some rows have labels y (-1: none): by nearest neighbours of labelled rows."""
+    _host.begin()
+    rows = _rows(X)
+    _, numbers = class_numbers(y)
+    if len(numbers) != len(rows):
+        raise DataError(f"X has {len(rows)} rows and y {len(numbers)}")
+    labelled = numbers >= 0
+    k_old = int(numbers.max(initial=-1)) + 1
+    most = int(k_max) if k_max is not None else max(len(rows) // 5, k_old)
+    if most < k_old:
+        raise UsageError(f"k_max=: {most} is below the number of labelled classes, {k_old}")
+    if labelled.all():
+        raise DataError("y: every row is labelled: there is nothing to count")
+    found = json.loads(_core.count_classes(rows[labelled], numbers[labelled], rows[~labelled], most,
+                                           _host.number_of_threads(threads), _host.is_main_thread()))
+    if found is None:
+        raise DataError("y: neighbours need two labelled classes, and a second labelled row in one of them")
+    return class_number_of(found)
+
+
+def class_number_of(found):
+    return ClassNumber(found["k"], *found["interval"], found["sure"], found["k"] - found["k_new"], found)

@@ -1,0 +1,96 @@
+"""A trained model, from the folder of a finished run."""
+import os
+
+import numpy as np
+
+from . import _core, _host, _images
+from .predictions import Predictions
+
+
+class Model:
+    """Classes of images, how sure, and which are outliers.
+
+    model = protogcd.Model.load("run")
+    p = model.predict(["a.jpg", "b.jpg"])     # or a folder, bytes, uint8 arrays, PIL images, tensors, datasets
+    p.label, p.confidence, p.is_new, p.is_outlier
+    """
+
+    #: Images in memory that are worked on at once: bytes are decoded to pixels for this many.
+    _PART = 512
+
+    def __init__(self, run, *, backbone="", device="auto", dtype="auto", threads=None):
+        _host.begin()
+        self._arguments = (os.path.abspath(os.fspath(run)), os.path.abspath(os.fspath(backbone)) if backbone else "", device, dtype, threads)
+        self._model = _core.Model.load(*self._arguments[:4], _host.number_of_threads(threads))
+
+    @classmethod
+    def load(cls, run, **options):
+        """run: a run's folder; backbone=: where the backbone's file is now, if it was moved; device=, dtype=, threads=."""
+        return cls(run, **options)
+
+    def __reduce__(self):
+        return _loaded, self._arguments
+
+    @property
+    def folder(self):
+        return self._arguments[0]
+
+    @property
+    def classes(self):
+        """Names of all classes: the old ones, then the new."""
+        return self._model.classes
+
+    @property
+    def old_classes(self):
+        return self.classes[: self._model.old_classes]
+
+    @property
+    def new_classes(self):
+        return self.classes[self._model.old_classes:]
+
+    def __repr__(self):
+        return f"<protogcd.Model of {len(self.old_classes)} old and {len(self.new_classes)} new classes, {self.folder}>"
+
+    def predict(self, images, *, probabilities=False, progress=None):
+        """A Predictions with a row for each image, in their order; images that cannot be read have the label None."""
+        _host.begin()
+        with _host.progress_of(progress) as show:
+            if _images.is_folder(images):
+                found = self._model.predict_folder(os.path.abspath(os.fspath(images)), probabilities, _host.write_log, show, _host.is_main_thread())
+                return Predictions._of([found], [0], len(found["path"]), self.classes)
+            items = _images.image_list(images)
+            parts = list(self._parts(items))
+            found = [self._model.predict(part, probabilities, _host.write_log, show, _host.is_main_thread()) for _, part in parts]
+        return Predictions._of(found, [positions for positions, _ in parts], len(items), self.classes)
+
+    def embed(self, images, *, progress=None):
+        """Features [n, d], unit rows; NaN where an image cannot be read."""
+        _host.begin()
+        if _images.is_folder(images):
+            found = self.predict(images, progress=False)
+            images = list(found.path)
+        items = _images.image_list(images)
+        rows = None
+        with _host.progress_of(progress) as show:
+            for positions, part in self._parts(items):
+                read, values, unread = self._model.embed(part, _host.write_log, show, _host.is_main_thread())
+                if rows is None:
+                    rows = np.full((len(items), values.shape[1]), np.nan, np.float32)
+                rows[np.asarray(positions)[read]] = values
+                for name, reason in unread:
+                    _host.logger.warning("%s: %s", name, reason)
+        return rows if rows is not None else np.zeros((0, 0), np.float32)
+
+    def _parts(self, items):
+        """Paths at once, images in memory some at a time: (positions in the list, images)."""
+        paths = [i for i, item in enumerate(items) if isinstance(item, str)]
+        if paths:
+            yield paths, [items[i] for i in paths]
+        others = [i for i, item in enumerate(items) if not isinstance(item, str)]
+        for begin in range(0, len(others), self._PART):
+            part = others[begin:begin + self._PART]
+            yield part, [items[i] for i in part]
+
+
+def _loaded(run, backbone, device, dtype, threads):
+    return Model(run, backbone=backbone, device=device, dtype=dtype, threads=threads)

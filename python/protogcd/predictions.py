@@ -1,0 +1,95 @@
+"""What a model says of images: columns of equal length, in the order of the images."""
+import numpy as np
+
+
+class Predictions:
+    """Columns: path, label, confidence, is_new, is_outlier (None where the model has no threshold), typicality, outlier_score, stability.
+
+    An image that could not be read has the label None, NaN for numbers and its reason in `unread` (position -> reason).
+    `probabilities` is [n, K] where it was asked for, in the order of `classes`.
+    """
+
+    _NUMBERS = ("confidence", "typicality", "outlier_score", "stability")
+
+    def __init__(self, columns, classes, probabilities=None, unread=None):
+        self.__dict__.update(columns)
+        self.classes, self.probabilities, self.unread = list(classes), probabilities, unread or {}
+
+    @classmethod
+    def _of(cls, parts, positions, count, classes):
+        columns = {"path": np.full(count, None, object), "label": np.full(count, None, object), "is_new": np.zeros(count, bool),
+                   "is_outlier": np.full(count, None, object)}
+        columns |= {name: np.full(count, np.nan) for name in cls._NUMBERS}
+        probabilities = None
+        unread = {}
+        for found, of_list in zip(parts, positions):
+            rows = np.asarray(of_list)[found["position"]] if isinstance(of_list, list) else found["position"]
+            columns["path"][rows] = found["path"]
+            columns["label"][rows] = found["label"]
+            columns["is_new"][rows] = found["is_new"] == 1
+            flags = found["is_outlier"]
+            columns["is_outlier"][rows] = [None if flag < 0 else bool(flag) for flag in flags]
+            for name in cls._NUMBERS:
+                columns[name][rows] = found[name]
+            if "probabilities" in found:
+                if probabilities is None:
+                    probabilities = np.full((count, len(classes)), np.nan, np.float32)
+                probabilities[rows] = found["probabilities"]
+            missing = sorted(set(of_list if isinstance(of_list, list) else range(count)) - set(np.asarray(rows).tolist()))
+            reasons = dict(found["unread"])
+            for row, (name, reason) in zip(missing, found["unread"]):
+                columns["path"][row], unread[row] = name, reason
+            del reasons
+        if all(flag is not None for flag in columns["is_outlier"]):
+            columns["is_outlier"] = columns["is_outlier"].astype(bool)
+        return cls(columns, classes, probabilities, unread)
+
+    @classmethod
+    def read(cls, file, classes):
+        """The table of a run, predictions.csv."""
+        import csv
+        with open(file, newline="", encoding="utf-8", errors="surrogateescape") as table:
+            rows = list(csv.DictReader(table))
+
+        def numbers(name):
+            return np.array([float(row[name]) if row.get(name) else np.nan for row in rows])
+
+        columns = {"path": np.array([row["path"] for row in rows], object), "label": np.array([row["class"] for row in rows], object),
+                   "is_new": np.array([row["is_new"] == "1" for row in rows], bool)}
+        flags = [row.get("is_outlier", "") for row in rows]
+        columns["is_outlier"] = np.array([flag == "1" if flag else None for flag in flags], bool if all(flags) else object)
+        columns |= {name: numbers(name) for name in cls._NUMBERS}
+        return cls(columns, classes)
+
+    def __len__(self):
+        return len(self.label)
+
+    def to_dict(self):
+        columns = {name: getattr(self, name) for name in ("path", "label", "is_new", "confidence", "is_outlier", "typicality", "outlier_score", "stability")}
+        if self.probabilities is not None:
+            columns |= {f"p_{name}": self.probabilities[:, i] for i, name in enumerate(self.classes)}
+        return columns
+
+    def to_pandas(self):
+        import pandas
+        return pandas.DataFrame(self.to_dict())
+
+    def to_arrow(self):
+        import pyarrow
+        return pyarrow.table({name: pyarrow.array(column.tolist() if column.dtype == object else column) for name, column in self.to_dict().items()})
+
+    def to_parquet(self, file):
+        import pyarrow.parquet
+        pyarrow.parquet.write_table(self.to_arrow(), file)
+
+    def __repr__(self):
+        new = int(np.sum(self.is_new))
+        return f"<protogcd.Predictions of {len(self)} images, {new} of them in new classes>"
+
+    def _repr_html_(self):
+        import html
+        rows = "".join(
+            f"<tr><td>{html.escape(str(self.path[i]))}</td><td>{html.escape(str(self.label[i]))}</td><td>{self.confidence[i]:.2f}</td>"
+            f"<td>{'new' if self.is_new[i] else ''}</td></tr>" for i in range(min(len(self), 10)))
+        more = f"<p>… {len(self) - 10} more rows</p>" if len(self) > 10 else ""
+        return f"<table><tr><th>image</th><th>class</th><th>confidence</th><th></th></tr>{rows}</table>{more}"

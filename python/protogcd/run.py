@@ -1,0 +1,122 @@
+"""A finished run: its folder, what was found, its model and its page."""
+import base64
+import html
+import io
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+from . import _host
+from .arrays import class_number_of
+from .errors import FileError, ModelFileError
+from .model import Model
+from .predictions import Predictions
+
+
+class Run:
+    """run.classes, run.predictions, run.result, run.model, run.report(); shows itself in a notebook.
+
+    A run without `out=` lives in a temporary folder that goes with the object; `save` keeps it.
+    """
+
+    def __init__(self, folder, *, temporary=None):
+        self.folder = pathlib.Path(folder).resolve()
+        self._temporary = temporary
+        file = self.folder / "result.json"
+        if not file.is_file():
+            raise ModelFileError(f"{folder}: there is no result.json in it", "a run that was stopped goes on with resume=True")
+        self.result = json.loads(file.read_text(encoding="utf-8", errors="replace"))
+        self._model = None
+
+    @property
+    def model(self):
+        if self._model is None:
+            self._model = Model(self.folder)
+        return self._model
+
+    @property
+    def k(self):
+        return self.result["k"]
+
+    @property
+    def estimate(self):
+        """The ClassNumber where K was not given, else None."""
+        found = self.result.get("estimate")
+        return class_number_of(found) if found else None
+
+    @property
+    def classes(self):
+        """A list of dicts: name, is_new, images, confidence, and stability where it was measured."""
+        return self.result["classes"]
+
+    @property
+    def accuracy(self):
+        """All, Old and New in percent where the truth was given, else None."""
+        if self.result.get("all") is None:
+            return None
+        return {name: self.result[name] for name in ("all", "old", "new")}
+
+    @property
+    def predictions(self):
+        return Predictions.read(self.folder / "predictions.csv", [one["name"] for one in self.classes])
+
+    def report(self):
+        """Path of the page; it is written anew where the run has none."""
+        page = self.folder / "report.html"
+        if not page.is_file():
+            _host.call("report", {"run": self.folder})
+        return page
+
+    def save(self, folder):
+        """Copies the run there, and goes on living there."""
+        target = pathlib.Path(folder)
+        if target.exists():
+            raise FileError(f"{target}: is there already", "name a folder that does not exist")
+        partial = target.with_name(target.name + ".partial")
+        if partial.exists():
+            shutil.rmtree(partial)
+        shutil.copytree(self.folder, partial)
+        os.replace(partial, target)
+        self.folder, self._model = target.resolve(), None
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+        return self
+
+    def __repr__(self):
+        new = sum(one["is_new"] for one in self.classes)
+        return f"<protogcd.Run of {len(self.classes) - new} old and {new} new classes, {self.folder}>"
+
+    def _repr_html_(self):
+        predictions = self.predictions
+        cards = []
+        for one in sorted(self.classes, key=lambda found: (not found["is_new"], -found["images"]))[:24]:
+            rows = [i for i in range(len(predictions)) if predictions.label[i] == one["name"]]
+            rows.sort(key=lambda i: -predictions.typicality[i])
+            pictures = "".join(filter(None, (_thumbnail(self._image(predictions.path[i])) for i in rows[:4])))
+            kind = "new" if one["is_new"] else "known"
+            cards.append(f'<div style="display:inline-block;vertical-align:top;width:15em;margin:.4em;padding:.6em;border:1px solid #ccc;border-radius:.5em">'
+                         f'<b>{html.escape(one["name"])}</b> <small>{kind}, {one["images"]} images</small><br>{pictures}</div>')
+        more = f"<p>{len(self.classes) - 24} more classes</p>" if len(self.classes) > 24 else ""
+        return f"<div>{html.escape(repr(self))}<br>{''.join(cards)}{more}</div>"
+
+    def _image(self, path):
+        return path if os.path.isabs(path) else os.path.join(self.folder, path)
+
+
+def _thumbnail(path, side=64):
+    try:
+        from PIL import Image, ImageOps
+        with Image.open(path) as image:
+            small = ImageOps.fit(image.convert("RGB"), (side, side))
+    except (ImportError, OSError, ValueError):
+        return ""
+    data = io.BytesIO()
+    small.save(data, "JPEG", quality=80)
+    return f'<img width="{side}" height="{side}" alt="" src="data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}">'
+
+
+def temporary_folder():
+    return tempfile.TemporaryDirectory(prefix="protogcd-", ignore_cleanup_errors=True)

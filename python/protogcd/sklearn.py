@@ -1,0 +1,94 @@
+"""A scikit-learn estimator on feature arrays: labels of some rows in, classes of all out."""
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .arrays import count_classes, semi_supervised_kmeans
+
+
+class ProtoGCD(ClassifierMixin, BaseEstimator):
+    """Prototypes of old and new classes among features: what `protogcd discover --quick` does with images, nothing more is trained.
+
+    n_classes: all classes, old and new; None: counted by neighbours (at least the labelled ones; where that says nothing, just those).
+    temperature: of the posterior of cosines; starts, random_state: of the semi-supervised k-means.
+
+    y of `fit`: labels, with -1 for rows that have none. `classes_` are the labels, then numbers of new classes that follow the largest
+    (texts: new-01, ...); labels_ are those of the rows that it was fitted on.
+    """
+
+    def __init__(self, n_classes=None, *, temperature=0.1, starts=10, random_state=0):
+        self.n_classes, self.temperature, self.starts, self.random_state = n_classes, temperature, starts, random_state
+
+    def fit(self, X, y):
+        X, y = validate_data(self, X, y, dtype=np.float32)
+        check_classification_targets(y)
+        unlabelled = y == -1 if y.dtype.kind in "iuf" else np.zeros(len(y), bool)
+        old = np.unique(y[~unlabelled])
+        if len(old) == 0:
+            raise ValueError("y: no row is labelled (-1 is for rows without a label)")
+        numbers = np.full(len(y), -1, np.int64)
+        numbers[~unlabelled] = np.searchsorted(old, y[~unlabelled])
+        k = self._number_of_classes(X, numbers, len(old))
+        scaled = self._unit(X)
+        if k == len(old) and not unlabelled.any():
+            centres = np.stack([scaled[numbers == i].mean(0) for i in range(k)])
+            self.labels_ = old[numbers]
+        else:
+            found = semi_supervised_kmeans(scaled, numbers, k, starts=self.starts, seed=self._seed())
+            centres = found.centroids
+            self.labels_ = None
+        self.classes_ = np.concatenate([old, self._new_names(old, k - len(old))]) if k > len(old) else old
+        self.prototypes_ = self._unit(centres)
+        if self.labels_ is None:
+            self.labels_ = self.classes_[found.labels]
+        self.n_classes_ = k
+        return self
+
+    def fit_predict(self, X, y):
+        return self.fit(X, y).labels_
+
+    def predict_proba(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, reset=False)
+        scores = self._unit(X) @ self.prototypes_.T / self.temperature
+        scores = np.exp(scores - scores.max(1, keepdims=True))
+        return scores / scores.sum(1, keepdims=True)
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(1)]
+
+    def _unit(self, X):
+        """Unit rows; the mean of what it was fitted on is removed, so that features of any origin have directions."""
+        if not hasattr(self, "_fitting_mean") or self._fitting_mean is None:
+            pass
+        rows = np.asarray(X, np.float32)
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+    def _seed(self):
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(self.random_state.randint(2**31 - 1))
+
+    def _number_of_classes(self, X, numbers, old):
+        if self.n_classes is not None:
+            if self.n_classes < old:
+                raise ValueError(f"n_classes={self.n_classes}: {old} classes are labelled already")
+            return int(self.n_classes)
+        if (numbers >= 0).all():
+            return old
+        try:
+            return count_classes(X, np.where(numbers >= 0, numbers, -1)).k
+        except ValueError:  # neighbours say nothing
+            return old
+
+    @staticmethod
+    def _new_names(old, count):
+        if old.dtype.kind in "iu":
+            return np.arange(old.max() + 1, old.max() + 1 + count, dtype=old.dtype)
+        if old.dtype.kind == "f":
+            return np.floor(old.max()) + 1 + np.arange(count)
+        digits = max(2, len(str(count)))
+        return np.array([f"new-{i + 1:0{digits}}" for i in range(count)])
