@@ -66,6 +66,7 @@ std::shared_ptr<const RecordFile> record_of(const ImageInMemory& image,
   record->channel_stride = 1;
   record->column_stride = 3;
   record->row_stride = std::size_t{3} * static_cast<std::size_t>(size.width);
+  record->labels = {0};
   record->check();
   return record;
 }

@@ -1,11 +1,12 @@
 #include "host.h"
 
+#include <nanobind/stl/string.h>
+
 #include <array>
 #include <atomic>
 #include <exception>
 #include <filesystem>
 #include <new>
-#include <regex>
 
 namespace protogcd::python {
 namespace {
@@ -113,20 +114,25 @@ std::string as_keyword(std::string_view key) {
 }
 
 std::string as_keywords(const std::string& text) {
-  static const std::regex flag(R"((^|[ (])--([a-z][a-z0-9-]*)(?![a-z0-9-]))");
   // Commands to paste stay as they are.
   if (text.find("protogcd ") != std::string::npos) return text;
+  const auto is_of_flag = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
   std::string spelled;
-  auto rest = text.cbegin();
-  for (std::sregex_iterator i(text.begin(), text.end(), flag), end; i != end; ++i) {
-    spelled.append(rest, (*i)[0].first).append((*i)[1].str());
-    std::string key = (*i)[2].str();
-    for (char& c : key)
-      if (c == '-') c = '_';
-    spelled += key + "=";
-    rest = (*i)[0].second;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool begins = text.compare(i, 2, "--") == 0 && i + 2 < text.size() &&
+                        text[i + 2] != '-' && is_of_flag(text[i + 2]) &&
+                        (i == 0 || text[i - 1] == ' ' || text[i - 1] == '(');
+    if (!begins) {
+      spelled += text[i++];
+      continue;
+    }
+    for (i += 2; i < text.size() && is_of_flag(text[i]); ++i)
+      spelled += text[i] == '-' ? '_' : text[i];
+    if (i == text.size() || text[i] != '=') spelled += '=';
   }
-  return spelled.append(rest, text.cend());
+  return spelled;
 }
 
 Context host_context(nb::object log, nb::object progress) {

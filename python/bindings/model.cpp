@@ -5,9 +5,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
+#include <limits>
 #include <mutex>
-#include <numeric>
+#include <span>
 
 #include "host.h"
 #include "numbers.h"
@@ -85,15 +85,15 @@ auto work_with(PythonModel& self, nb::object log, nb::object progress, bool is_m
   }
 }
 
-std::unique_ptr<PythonModel> load(const std::filesystem::path& run,
-                                  const std::filesystem::path& backbone, const std::string& device,
-                                  const std::string& dtype, std::size_t threads) {
+/// Python owns what it gets.
+PythonModel* load(const std::filesystem::path& run, const std::filesystem::path& backbone,
+                  const std::string& device, const std::string& dtype, std::size_t threads) {
   const nb::gil_scoped_release unlocked;
   Context context;
   context.device = device;
   context.dtype = dtype;
   context.threads = threads;
-  return std::unique_ptr<PythonModel>(new PythonModel{Model::load(run, context, backbone)});
+  return new PythonModel{Model::load(run, context, backbone)};
 }
 
 nb::dict to_dict(PredictedImages&& found, std::size_t classes) {
@@ -170,7 +170,7 @@ nb::tuple embed(PythonModel& self, const nb::list& items, nb::object log, nb::ob
 void define_model(nb::module_& module) {
   nb::class_<PythonModel>(module, "Model")
       .def_static("load", load, nb::arg("run"), nb::arg("backbone"), nb::arg("device"),
-                  nb::arg("dtype"), nb::arg("threads"))
+                  nb::arg("dtype"), nb::arg("threads"), nb::rv_policy::take_ownership)
       .def_prop_ro("classes", [](const PythonModel& self) { return self.model.classes(); })
       .def_prop_ro("old_classes", [](const PythonModel& self) { return self.model.old_classes(); })
       .def("predict", predict, nb::arg("images"), nb::arg("probabilities"), nb::arg("log").none(),

@@ -3,7 +3,6 @@
 Waiting threads of libgomp spin for milliseconds by default; beside other work on the cores that makes training several times slower.
 The runtime reads how long once, when it is loaded, so this works where torch was not imported before."""
 import ctypes
-import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -29,7 +28,7 @@ def load():
         libraries = _torch_folder() / "lib"
         for name in ("libgomp.so.1", "libc10.so", "libtorch_cpu.so"):
             if (libraries / name).exists():
-                ctypes.CDLL(str(libraries / name), mode=ctypes.RTLD_GLOBAL)
+                ctypes.CDLL(str(libraries / name))
     finally:
         if lent:  # read by now; the environment is as it was
             del os.environ[_SPIN]

@@ -36,10 +36,8 @@ class Predictions:
                     probabilities = np.full((count, len(classes)), np.nan, np.float32)
                 probabilities[rows] = found["probabilities"]
             missing = sorted(set(of_list if isinstance(of_list, list) else range(count)) - set(np.asarray(rows).tolist()))
-            reasons = dict(found["unread"])
             for row, (name, reason) in zip(missing, found["unread"]):
                 columns["path"][row], unread[row] = name, reason
-            del reasons
         if all(flag is not None for flag in columns["is_outlier"]):
             columns["is_outlier"] = columns["is_outlier"].astype(bool)
         return cls(columns, classes, probabilities, unread)

@@ -1,7 +1,7 @@
 """A scikit-learn estimator on feature arrays: labels of some rows in, classes of all out."""
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .arrays import count_classes, semi_supervised_kmeans
@@ -56,12 +56,11 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
         return scores / scores.sum(1, keepdims=True)
 
     def predict(self, X):
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        nearest = self.predict_proba(X).argmax(1)
+        return self.classes_[nearest]
 
-    def _unit(self, X):
-        """Unit rows; the mean of what it was fitted on is removed, so that features of any origin have directions."""
-        if not hasattr(self, "_fitting_mean") or self._fitting_mean is None:
-            pass
+    @staticmethod
+    def _unit(X):
         rows = np.asarray(X, np.float32)
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 

@@ -1,0 +1,41 @@
+"""What the tests share: the drawn collection, a tiny run by the module, and the program."""
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+import protogcd
+from tiny import TINY
+
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/protogcd"
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "demo"
+    protogcd.make_demo(folder, per_class=12, seed=1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(demo, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "run"
+    return protogcd.discover(demo / "labelled", demo / "unlabelled", truth=demo / "truth.csv", out=out, **TINY)
+
+
+@pytest.fixture(scope="session")
+def files(demo):
+    return sorted(str(file) for file in (demo / "unlabelled").rglob("*.png"))[:24]
+
+
+@pytest.fixture(scope="session")
+def program():
+    if not PROGRAM.exists():
+        pytest.skip("the program was not built beside these tests")
+
+    def call(*words):
+        done = subprocess.run([str(PROGRAM), *map(str, words)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if "--json" in words else done.stdout
+
+    return call
