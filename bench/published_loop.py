@@ -7,14 +7,16 @@ half of it labelled, float32 with TF32 products on CUDA, the last block trained,
     bench/published_loop.py --program build/release/bin/protogcd --manifest TASK.csv --classes 200 --epochs 30 --seeds 0,1,2 \\
         --backbone FILE --mean 0.5 --std 0.5 [--dtypes tf32,bfloat16] [--results results.jsonl]
 
-Every finished run is a line of --results and is not run again. Prints All/Old/New, seconds and peak memory of each, and means.
+Each run is a process of its own, whose wall time and peak host memory (of its largest process; a GPU's memory is not told) are told of
+both sides alike. A finished run is a line of --results with all that it was asked for, and is not run again. Prints All/Old/New,
+seconds and memory of each, and means.
 """
 import argparse
 import csv
 import json
 import math
+import os
 import pathlib
-import resource
 import shlex
 import statistics
 import struct
@@ -180,20 +182,28 @@ def accuracies(predicted, truth, old):
     return [share(everything), share([c for c in everything if c < old]), share([c for c in everything if c >= old])]
 
 
+def read_manifest(file):
+    """Training images, labelled ones first; the class of each, old ones numbered first; the number of old classes."""
+    with open(file, newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if row.get("split") != "test"]
+    rows.sort(key=lambda row: row["label"] == "")
+    of_row = [row["label"] or row.get("truth") for row in rows]  # a labelled image needs no truth
+    if not all(of_row):
+        raise SystemExit(f"{file}: an image has neither label nor truth")
+    old = sorted({row["label"] for row in rows if row["label"]})
+    names = old + sorted(set(of_row) - set(old))
+    return rows, [names.index(name) for name in of_row], len(old)
+
+
 def train_plain(o, dtype, seed):
     import numpy
     import torch
     torch.manual_seed(seed)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
     torch.set_num_threads(o.threads)
-    with open(o.manifest, newline="") as file:
-        rows = list(csv.DictReader(file))
-    folder = pathlib.Path(o.manifest).parent
-    old = sorted({row["label"] for row in rows if row["label"]})
-    names = old + sorted({row["truth"] for row in rows} - set(old))
-    rows.sort(key=lambda row: row["label"] == "")  # labelled images first
-    paths = [folder / row["path"] for row in rows]
-    truth = torch.tensor([names.index(row["truth"]) for row in rows])
+    rows, classes, old = read_manifest(o.manifest)
+    paths = [pathlib.Path(o.manifest).parent / row["path"] for row in rows]
+    truth = torch.tensor(classes)
     is_labelled = torch.tensor([row["label"] != "" for row in rows])
     count = int(is_labelled.sum())
 
@@ -218,9 +228,8 @@ def train_plain(o, dtype, seed):
         centre = torch.utils.data.DataLoader(Views(paths[count:], o.size, mean, std, False), 256, num_workers=o.workers)
         with torch.no_grad(), autocast:
             found = torch.cat([model(pixels.to(o.device))[1].argmax(1).cpu() for pixels in centre])
-        return accuracies(found.numpy(), truth[count:].numpy(), len(old))
+        return accuracies(found.numpy(), truth[count:].numpy(), old)
 
-    start = time.perf_counter()
     result = None
     for epoch in range(o.epochs):
         ratio = 1 if epoch >= ramp - 1 else epoch / (ramp - 1)
@@ -237,26 +246,35 @@ def train_plain(o, dtype, seed):
         if (epoch + 1) % o.eval_every == 0 or epoch + 1 == o.epochs:
             result = evaluate()
             print(f"epoch {epoch + 1}: {loss.item():.3f}, {'/'.join(f'{x:.1f}' for x in result)}", file=sys.stderr, flush=True)
-    seconds = time.perf_counter() - start
-    memory = (torch.cuda.max_memory_allocated() if o.device != "cpu"
-              else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-    return {"all": result[0], "old": result[1], "new": result[2], "seconds": seconds, "memory": memory}
+    return dict(zip(("all", "old", "new"), result))
 
 
-def train_ours(o, dtype, seed):
+def run(words):
+    """What a process answers as JSON, with its wall time and peak host memory."""
+    start = time.perf_counter()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(list(map(str, words)), stdout=output)
+        _, status, used = os.wait4(process.pid, 0)  # this process's own, whatever others there were
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - start
+        if process.returncode:
+            raise SystemExit(f"{words[0]}: exit code {process.returncode}")
+        output.seek(0)
+        answer = json.loads(output.read())
+    return {**{key: answer[key] for key in ("all", "old", "new")}, "seconds": seconds, "memory": used.ru_maxrss * 1024}
+
+
+def run_ours(o, dtype, seed):
     with tempfile.TemporaryDirectory() as folder:
         words = [o.program, "train", "--as-published", "--dtype", dtype, "--manifest", o.manifest, "--k", o.classes, "--backbone",
                  o.backbone, "--mean", o.mean, "--std", o.std, "--epochs", o.epochs, "--eval-every", o.eval_every, "--lambda-entropy",
                  o.lambda_entropy, "--seed", seed, "--device", o.device, "--threads", o.threads, "--report=false", "--json", "--out",
                  folder + "/run", *shlex.split(o.flags)]
-        start = time.perf_counter()
-        done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(done.stderr)
-        answer = json.loads(done.stdout)
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-        return {"all": answer["all"], "old": answer["old"], "new": answer["new"], "seconds": time.perf_counter() - start,
-                "memory": memory}
+        return run(words)
+
+
+def run_plain(dtype, seed):
+    return run([sys.executable, *sys.argv, "--alone", "--dtypes", dtype, "--seeds", seed])
 
 
 def main():
@@ -280,17 +298,22 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--flags", default="", help="further flags of the program")
     parser.add_argument("--results", default="published_loop.jsonl")
+    parser.add_argument("--alone", action="store_true", help="one plain run in this process, told as JSON")
     o = parser.parse_args()
+    if o.alone:
+        print(json.dumps(train_plain(o, o.dtypes, int(o.seeds))))
+        return
     file = pathlib.Path(o.results)
     done = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    task = {"manifest": pathlib.Path(o.manifest).name, "epochs": o.epochs}
+    of_all_runs = ("program", "seeds", "dtypes", "sides", "results", "alone")
+    task = {key: value for key, value in vars(o).items() if key not in of_all_runs}
     for dtype in o.dtypes.split(","):
         for seed in map(int, o.seeds.split(",")):
             for side in o.sides.split(","):
                 key = {**task, "side": side, "dtype": dtype, "seed": seed}
                 if any(key.items() <= row.items() for row in done):
                     continue
-                row = {**key, **(train_ours if side == "ours" else train_plain)(o, dtype, seed)}
+                row = {**key, **(run_ours(o, dtype, seed) if side == "ours" else run_plain(dtype, seed))}
                 done.append(row)
                 with open(file, "a") as out:
                     out.write(json.dumps(row) + "\n")

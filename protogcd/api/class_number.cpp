@@ -5,7 +5,8 @@
 namespace protogcd {
 
 ClassNumber estimate_class_number(const DiscoverRequest& request, const Context& context) {
-  return estimate_class_number(options_of(request, context), context);
+  const DiscoverOptions options = options_of(request, context);
+  return estimate_class_number(options, context_for(options, context));
 }
 
 }  // namespace protogcd

@@ -6,6 +6,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/machine_options.h"
 #include "protogcd/core/text.h"
+#include "protogcd/discovery/as_published.h"
 #include "protogcd/methods/registry.h"
 
 namespace protogcd {
@@ -51,13 +52,17 @@ DiscoverOptions options_of(const DiscoverRequest& request, const Context& contex
   return options;
 }
 
+Context context_for(const DiscoverOptions& options, Context context) {
+  if (!options.train.as_published.value_or(false) || context.dtype != "auto") return context;
+  for (auto& [key, value] : published_settings(*options.train.method, options.data.dataset))
+    if (key == "dtype") context.dtype = std::move(value);
+  return context;
+}
+
 RunResult discover(const DiscoverRequest& request, const Context& context) {
   if (request.out.empty()) throw UsageError(option_name("out") + " is needed: the run's folder");
   const DiscoverOptions options = options_of(request, context);
-  Context own = context;
-  if (options.train.as_published.value_or(false) && own.dtype == "auto")
-    own.dtype = "tf32";  // as published_settings has it
-  return discover(options, own).result;
+  return discover(options, context_for(options, context)).result;
 }
 
 }  // namespace protogcd

@@ -23,8 +23,7 @@ struct EmbedVerbOptions {
 void embed(EmbedVerbOptions options, Session& session) {
   const ImageSet set = open_image_set(options.set, session.context.log);
   choose_feature_model(options.network, set.sources, session.context.log);
-  FeatureModel network =
-      open_feature_model(options.network, /*is_benchmark=*/false, session.context.log);
+  FeatureModel network = open_feature_model(options.network, set.is_benchmark, session.context.log);
   EmbedOptions embedding = options.embed;
   embedding.reading = network.reading;
   const InterruptGuard interrupt(session.host_stop);
@@ -61,7 +60,10 @@ Verb embed_verb() {
       .declare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<EmbedVerbOptions>();
         auto& embedding = options->embed;
-        table.add("images", &options->set, "a folder of images, any nesting")
+        table
+            .add("images", &options->set,
+                 "a folder of images, any nesting, or test images of a known dataset (cub:ROOT, "
+                 "...)")
             .value_name("DIR")
             .required();
         declare_feature_model(table, options->network);

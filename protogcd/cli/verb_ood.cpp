@@ -195,8 +195,8 @@ Verb ood_verb() {
             .required();
         table
             .add("outliers", &options->outliers,
-                 "sets of outliers: a folder, cifar10:ROOT, cifar100:ROOT, svhn:ROOT; NAME=SET "
-                 "names it in the table")
+                 "sets of outliers: a folder, svhn:ROOT, or test images of a known dataset "
+                 "(cifar10:ROOT, cub:ROOT, ...); NAME=SET names it in the table")
             .value_name("SET");
         std::vector<std::string> choices(outlier_score_names().begin(),
                                          outlier_score_names().end());

@@ -156,7 +156,7 @@ Verb train_verb() {
           .variants = method_names(),
           .variant_group = kMethodGroup,
           .declare_variant = [](OptionTable& table, const std::string& method) {
-            return declare_with(DiscoverOptions::as_published(), table, method);
+            return declare_with(DiscoverOptions::for_train(), table, method);
           }};
 }
 

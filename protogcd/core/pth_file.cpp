@@ -73,6 +73,15 @@ class Reader {
   std::vector<TensorEntry> entries;
   std::vector<std::unique_ptr<std::vector<std::byte>>> rearranged;
 
+  /// Collects the tensors of what was saved: one alone, or those of a dict.
+  void collect(const PickleValue& content) {
+    if (is_tensor(content))
+      entries.push_back(tensor(content, "tensor"));
+    else
+      collect(content, "", 0);
+  }
+
+ private:
   /// Collects the tensors of a dict and of the dicts inside it.
   void collect(const PickleValue& value, const std::string& prefix, int depth) {
     if (depth > kDeepestDict) throw ModelFileError(fmt::format("{}: nested too deeply", name_));
@@ -90,8 +99,7 @@ class Reader {
         throw ModelFileError(fmt::format("{}: entry '{}...': its name has {} characters", name_,
                                          name.substr(0, 100), name.size()));
       }
-      if (is_call(item, "torch._utils._rebuild_tensor_v2") ||
-          is_call(item, "torch._utils._rebuild_parameter")) {
+      if (is_tensor(item)) {
         if (!names_.insert(name).second)
           throw ModelFileError(fmt::format("{}: entry '{}' occurs twice", name_, name));
         if (entries.size() >= kMostEntries)
@@ -103,13 +111,17 @@ class Reader {
     }
   }
 
- private:
   [[noreturn]] void fail(const std::string& entry, std::string_view reason) const {
     throw ModelFileError(fmt::format("{}: entry '{}': {}", name_, entry, reason));
   }
 
   static bool is_call(const PickleValue& value, std::string_view function) {
     return value.is(PickleKind::kObject) && value.text == function;
+  }
+
+  static bool is_tensor(const PickleValue& value) {
+    return is_call(value, "torch._utils._rebuild_tensor_v2") ||
+           is_call(value, "torch._utils._rebuild_parameter");
   }
 
   /// ('storage', type, key, location, count)
@@ -284,7 +296,7 @@ void PthFile::parse(std::span<const std::byte> bytes, const std::string& name) {
         fmt::format("{}: holds a {}, not a state_dict", name, pickle_kind_name(content.kind)));
   }
   Reader reader(archive, root, name, bytes.size(), pickle->second.bytes.size());
-  reader.collect(content, "", 0);
+  reader.collect(content);
   if (reader.entries.empty()) throw ModelFileError(fmt::format("{}: holds no tensors", name));
   entries_ = std::move(reader.entries);
   rearranged_ = std::move(reader.rearranged);

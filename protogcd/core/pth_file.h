@@ -16,8 +16,8 @@
 namespace protogcd {
 
 /// A memory-mapped .pth file. Opening reads the directory and the pickle, not the tensors. Tensors
-/// inside nested dicts are named by their path: "teacher.backbone.cls_token". Throws ModelFileError
-/// with file, entry and offset.
+/// inside nested dicts are named by their path: "teacher.backbone.cls_token"; one that was saved
+/// alone is "tensor". Throws ModelFileError with file, entry and offset.
 class PthFile {
  public:
   explicit PthFile(MappedFile file);

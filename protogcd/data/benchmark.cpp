@@ -60,13 +60,13 @@ constexpr std::array<BenchmarkInfo, 7> kBenchmarks = {{
      5000, read_imagenet100},
     {"cub", "CUB-200-2011",
      "CUB_200_2011/{images.txt,image_class_labels.txt,train_test_split.txt,images/}", 100, 200,
-     1498, 4496, 5794, read_cub},
+     1498, 4496, 5794, read_cub, true},
     {"scars", "Stanford Cars",
      "devkit/{cars_train_annos.mat,cars_test_annos_withlabels.mat}, cars_train/, cars_test/", 98,
-     196, 2000, 6144, 8041, read_scars},
+     196, 2000, 6144, 8041, read_scars, true},
     {"aircraft", "FGVC-Aircraft 2013b",
      "data/{images_variant_trainval.txt,images_variant_test.txt,images/}", 50, 100, 1666, 5001,
-     3333, read_aircraft},
+     3333, read_aircraft, true},
     {"herbarium19", "Herbarium 19", "small-train/<category>/, small-validation/<category>/", 341,
      683, 8869, 25356, 2679, read_herbarium19},
 }};
@@ -89,6 +89,12 @@ const BenchmarkInfo& find_benchmark(std::string_view name) {
 Dataset load_benchmark(std::string_view name, const std::filesystem::path& root,
                        const BenchmarkSplit& split) {
   const BenchmarkInfo& info = find_benchmark(name);
+  if (split.order == ClassOrder::kNatural && !info.has_ssb_split) {
+    throw UsageError(
+        fmt::format("{} natural: {} has no other published order; it is for those with a split of "
+                    "SSB: cub, scars, aircraft",
+                    option_name("class_order"), info.name));
+  }
   std::error_code error;
   if (!std::filesystem::is_directory(root, error)) {
     throw DataError(fmt::format("{} {}: no such folder; {} needs: {}", option_name("root"),
@@ -140,6 +146,10 @@ Dataset split_benchmark(RawBenchmark raw, std::string name, double labelled_shar
   }
   for (const auto& item : raw.test) add(item, SampleSet::kTest);
   dataset.sources = std::move(raw.sources);
+  // The published draw is what it is, also of a part of a dataset.
+  if (labelled_share != kLabelledShare)
+    check_old_classes_are_labelled(
+        dataset, fmt::format("{} {}", option_name("labelled_share"), labelled_share));
   return dataset;
 }
 

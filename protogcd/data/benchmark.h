@@ -24,6 +24,7 @@ struct BenchmarkInfo {
   std::size_t old_classes, classes;
   std::size_t labelled, unlabelled, test;  ///< published sizes
   RawBenchmark (*read)(const std::filesystem::path& root);
+  bool has_ssb_split = false;  ///< published beside the classes by their numbers
 };
 
 std::span<const BenchmarkInfo> benchmarks();
@@ -33,7 +34,7 @@ const BenchmarkInfo& find_benchmark(std::string_view name);
 /// Which classes come first, and so are old.
 enum class ClassOrder {
   kPublished,  ///< as in the published splits (SSB for CUB, Cars and Aircraft)
-  kNatural     ///< by their numbers, as the released code without SSB splits
+  kNatural     ///< by their numbers, as the released code without SSB splits; for those alone
 };
 
 constexpr double kLabelledShare = 0.5;  ///< of the old classes' images, as published
@@ -67,7 +68,8 @@ struct RawBenchmark {
 };
 
 /// The common protocol: a share of the old-class training images, drawn with numpy's seed 0, is
-/// labelled; all other training images are unlabelled.
+/// labelled; all other training images are unlabelled. DataError if another share than the
+/// published one leaves an old class without a label.
 Dataset split_benchmark(RawBenchmark raw, std::string name, double labelled_share = kLabelledShare);
 /// The classes by their numbers; as many are old as were.
 void order_naturally(RawBenchmark& raw);

@@ -42,24 +42,29 @@ void choose_old_classes(Dataset& dataset, std::size_t old_classes, double labell
     sample.set = SampleSet::kUnlabelled;
     if (dataset.is_old(sample.truth)) pool.push_back(i);
   }
-  std::vector<bool> has_labelled(old_classes);
   for (const std::size_t position :
        NumpyRandom(0).choice(pool.size(), share_of(pool.size(), labelled_share))) {
     Sample& sample = dataset.samples[pool[position]];
     sample.label = sample.truth;
     sample.set = SampleSet::kLabelled;
-    has_labelled[static_cast<std::size_t>(sample.truth)] = true;
   }
-  const auto without = std::ranges::find(has_labelled, false);
-  if (without != has_labelled.end()) {
-    throw DataError(
-        fmt::format("{} {}: no image of class '{}' is among the labelled ones",
-                    option_name("old_classes"), old_classes,
-                    dataset.classes[static_cast<std::size_t>(without - has_labelled.begin())]),
-        fmt::format("a class needs more images for this, or a larger {}",
-                    option_name("labelled_share")));
-  }
+  check_old_classes_are_labelled(dataset,
+                                 fmt::format("{} {}", option_name("old_classes"), old_classes));
   dataset.order_by_set();
+}
+
+void check_old_classes_are_labelled(const Dataset& dataset, std::string_view asked) {
+  std::vector<bool> has_labelled(dataset.old_classes);
+  for (const Sample& sample : dataset.samples)
+    if (sample.set == SampleSet::kLabelled)
+      has_labelled.at(static_cast<std::size_t>(sample.label)) = true;
+  const auto without = std::ranges::find(has_labelled, false);
+  if (without == has_labelled.end()) return;
+  throw DataError(
+      fmt::format("{}: no image of class '{}' is among the labelled ones", asked,
+                  dataset.classes[static_cast<std::size_t>(without - has_labelled.begin())]),
+      fmt::format("a class needs more images for this, or a larger {}",
+                  option_name("labelled_share")));
 }
 
 }  // namespace protogcd

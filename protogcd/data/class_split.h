@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "protogcd/data/benchmark.h"
 #include "protogcd/data/sample.h"
@@ -19,6 +20,9 @@ void choose_old_classes(RawBenchmark& raw, std::size_t old_classes);
 /// DataError if a class is left without a labelled image.
 void choose_old_classes(Dataset& dataset, std::size_t old_classes,
                         double labelled_share = kLabelledShare);
+
+/// DataError, beginning with `asked`, if an old class has no labelled image.
+void check_old_classes_are_labelled(const Dataset& dataset, std::string_view asked);
 
 /// So many of `count`, rounded down as Python's int() does.
 inline std::size_t share_of(std::size_t count, double share) {

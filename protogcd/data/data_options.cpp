@@ -83,8 +83,8 @@ void declare_data_options(OptionTable& table, DataOptions& options) {
       .value_name("FILE.csv");
   table
       .add("old_classes", &options.old_classes,
-           "split anew: so many classes are old, the first ones in the data's order, and half of "
-           "their images are labelled")
+           "split anew: so many classes are old, the first ones in the data's order, and a share "
+           "of their images is labelled anew")
       .at_least(1);
   table
       .add("labelled_share", &options.labelled_share,
@@ -95,8 +95,8 @@ void declare_data_options(OptionTable& table, DataOptions& options) {
   table.add_choice<ClassOrder, ClassOrder>(
       "class_order", &options.class_order,
       {{"published", ClassOrder::kPublished}, {"natural", ClassOrder::kNatural}},
-      "which classes of a known dataset are old: those of the published split, or the first ones "
-      "by their numbers");
+      "which classes of cub, scars and aircraft are old: those of the published split, or the "
+      "first ones by their numbers");
 }
 
 Dataset open_data(const DataOptions& options, const Logger& log) {

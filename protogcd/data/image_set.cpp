@@ -69,13 +69,14 @@ ImageSet open_image_set(const std::string& text, const Logger& log) {
   if (!is_folder && colon != std::string::npos) {
     const std::string rest = text.substr(colon + 1);
     set.name = kind;
+    const auto known = std::ranges::find(benchmarks(), kind, &BenchmarkInfo::name);
+    set.is_benchmark = known != benchmarks().end();
     if (kind == "cifar10" || kind == "cifar100") {
       const auto cifar = kind == "cifar10" ? CifarKind::kCifar10 : CifarKind::kCifar100;
       add_records(set, open_cifar_test(rest, cifar).test);
       return set;
     }
-    const auto known = std::ranges::find(benchmarks(), kind, &BenchmarkInfo::name);
-    if (known != benchmarks().end()) {
+    if (set.is_benchmark) {
       add_test_half(set, *known, rest);
       return set;
     }

@@ -15,6 +15,9 @@ struct ImageSet {
   std::string name;  ///< short, for tables: "svhn", "fog-3", or the folder's name
   SourceTable sources;
   std::vector<std::int32_t> class_ids;  ///< one per source where the set has labels, else empty
+  /// Of a published benchmark: its images are read as the published code does, without turning them
+  /// as their EXIF data says.
+  bool is_benchmark = false;
 };
 
 /// A folder of images, one image file, or one of

@@ -10,6 +10,7 @@ std::vector<PublishedSetting> published_settings(const MethodOptions& method,
       {"rule", "paper"},          {"outlier_score", "msp"},
       {"calibration_share", "0"}, {"calibrate_confidence", "false"},
       {"beginnings", "1"},        {"tune", "false"}};
+  // Of two values of an option the later one is taken: the method's own.
   for (PublishedSetting& setting : method.published(dataset))
     settings.push_back(std::move(setting));
   return settings;

@@ -242,7 +242,7 @@ DiscoverOptions::DiscoverOptions() {
   train.look_at_data = true;
 }
 
-DiscoverOptions DiscoverOptions::as_published() {
+DiscoverOptions DiscoverOptions::for_train() {
   DiscoverOptions options;
   options.train.is_general = false;
   options.train.material.use_bank = options.train.estimate_k = false;

@@ -20,7 +20,7 @@ namespace protogcd {
 struct DiscoverOptions {
   DiscoverOptions();
   /// Those of a training on a known dataset, as the reference does it: new crops for every draw.
-  static DiscoverOptions as_published();
+  static DiscoverOptions for_train();
 
   DataOptions data;
   BackboneOptions backbone;

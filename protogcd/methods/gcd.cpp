@@ -23,7 +23,12 @@ struct GcdOptions : MethodOptions {
   }
   void declare(OptionTable& table) override;
   std::vector<PublishedSetting> published(const std::string&) const override {
-    return {{"kmeans_starts", "100"}, {"plain_seeding", "true"}, head.published()};
+    // The release clusters with so many starts once, after its 200 epochs.
+    return {{"kmeans_starts", "100"},
+            {"plain_seeding", "true"},
+            {"eval_every", "200"},
+            {"rule", "max-acc"},
+            head.published()};
   }
   std::vector<std::string> resolve(const MethodFacts& facts) override {
     return head.resolve(facts);

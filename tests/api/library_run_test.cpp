@@ -8,6 +8,7 @@
 #include "protogcd/api/demo.h"
 #include "protogcd/api/discover.h"
 #include "protogcd/api/model.h"
+#include "protogcd/api/request_options.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/report/page.h"
@@ -146,6 +147,20 @@ TEST(LibraryRun, NamesOptionsByTheirKeys) {
     EXPECT_THAT(message_of([&] { discover(request, library.context); }), HasSubstr("settings:"));
   }
   EXPECT_FALSE(fs::exists(library.tiny.folder / "run/config.toml"));
+}
+
+TEST(LibraryRun, AsPublishedHasItsOwnProductsUnlessTheContextSaysOthers) {
+  const LibraryRun library;
+  DiscoverRequest request = library.request("run");
+  request.settings["as_published"] = "true";
+  const auto dtype = [&](const char* asked) {
+    const Context context{.device = "cpu", .dtype = asked};
+    return context_for(options_of(request, context), context).dtype;
+  };
+  EXPECT_EQ(dtype("auto"), "tf32");
+  EXPECT_EQ(dtype("float32"), "float32");
+  request.settings["as_published"] = "false";
+  EXPECT_EQ(dtype("auto"), "auto");
 }
 
 TEST(LibraryRun, CountsClasses) {

@@ -66,6 +66,13 @@ TEST(PthFile, NamesNestedTensorsByTheirPath) {
   EXPECT_THAT(entry(file, "student.module.backbone.pos_embed").shape, ElementsAre(1, 5, 4));
 }
 
+TEST(PthFile, ReadsATensorThatWasSavedAlone) {
+  const PthFile file(fixture("tensor.pth"));
+  ASSERT_EQ(file.entries().size(), 1u);
+  EXPECT_THAT(entry(file, "tensor").shape, ElementsAre(3, 6));
+  EXPECT_EQ(testing::values_of<float>(entry(file, "tensor")).at(17), 17);
+}
+
 TEST(PthFile, RefusesAFileThatWouldExecuteSomethingByName) {
   EXPECT_THAT(refusal_of(read_text_file(fixture("evil.pth"))),
               AllOf(HasSubstr("model.pth"), HasSubstr("system")));

@@ -159,6 +159,30 @@ TEST(Split, AnotherShareOfTheImagesCanBeLabelled) {
     EXPECT_EQ(dataset.samples[i].source, more.samples[i].source) << i;
 }
 
+TEST(Split, AnotherShareThatLeavesAnOldClassWithoutLabelsIsRefused) {
+  try {
+    split_benchmark(made_up(4, 10, 5, true), "x", 0.1);
+    FAIL() << "two labels for five classes";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("labelled_share 0.1: no image of class 'c"));
+    EXPECT_THAT(error.hint(), HasSubstr("a larger labelled_share"));
+  }
+  EXPECT_NO_THROW(split_benchmark(made_up(1, 10, 5, true), "x")) << "the published draw";
+}
+
+TEST(Split, NaturalOrderIsForDatasetsWithAnSsbSplit) {
+  const TemporaryFolder folder;
+  for (const char* name : {"cifar10", "cifar100", "imagenet100", "herbarium19"}) {
+    EXPECT_THAT(
+        message_of([&] { load_benchmark(name, folder.path(), {.order = ClassOrder::kNatural}); }),
+        AllOf(HasSubstr("class_order natural"), HasSubstr(name), HasSubstr("cub, scars")));
+  }
+  make_aircraft(folder.path());
+  const Dataset planes = load_benchmark("aircraft", folder.path(), {.order = ClassOrder::kNatural});
+  EXPECT_THAT(planes.classes.front(), HasSubstr("Plane 0/B"));
+  EXPECT_THAT(planes.classes.at(6), HasSubstr("Plane 14/B")) << "in byte order";
+}
+
 TEST(Split, InNaturalOrderTheFirstNumbersAreOld) {
   RawBenchmark raw = made_up(10, 6, 3, false);
   raw.old_ids = {5, 0, 3};

@@ -248,6 +248,7 @@ TEST(ImageSet, OpensFoldersAndNamedSets) {
   EXPECT_EQ(plain.name, "textures");
   EXPECT_EQ(plain.sources.size(), 1u);
   EXPECT_THAT(plain.class_ids, IsEmpty());
+  EXPECT_FALSE(plain.is_benchmark);
 
   make_cifar10_binary(folder.path());
   const ImageSet cifar = open_image_set("cifar10:" + folder.path().string(), Logger());
@@ -277,6 +278,7 @@ TEST(ImageSet, OfADatasetHasItsTestImages) {
   const Dataset whole = load_benchmark("cub", folder.path());
   ASSERT_EQ(cub.sources.size(), whole.count(SampleSet::kTest));
   EXPECT_EQ(cub.class_ids.size(), cub.sources.size());
+  EXPECT_TRUE(cub.is_benchmark);
   std::set<std::string> test;
   for (const Sample& sample : whole.samples)
     if (sample.set == SampleSet::kTest) test.insert(whole.sources.path(sample.source));

@@ -35,7 +35,7 @@ TEST(AsPublishedRun, ItsConfigurationSaysWhatItStoodForAndItGoesOn) {
   EXPECT_THAT(run_protogcd(command).errors, HasSubstr("finished already"));
 }
 
-TEST(AsPublishedRun, ClassesAreCountedByThePapersRule) {
+TEST(AsPublishedRun, ClassesAreCountedByThePapersRuleInThreeEpochs) {
   const TinyRun work;
   std::vector<std::string> command =
       work.command("estimate-k", "unused", {"--as-published", "--k-max", "12"});
@@ -43,7 +43,16 @@ TEST(AsPublishedRun, ClassesAreCountedByThePapersRule) {
     const auto given = std::ranges::find(command, flag);
     command.erase(given, given + 2);
   }
-  EXPECT_THAT(json_of(run_protogcd(command)).at("by").get<std::string>(), HasSubstr("algorithm 1"));
+  const auto published = json_of(run_protogcd(command));
+  EXPECT_THAT(published.at("by").get<std::string>(), HasSubstr("algorithm 1"));
+  const auto curve = [&](const char* epochs) {
+    auto other = command;
+    other.insert(other.end(), {"--epochs", epochs});
+    return json_of(run_protogcd(other)).at("curve");
+  };
+  ASSERT_FALSE(published.at("curve").empty());
+  EXPECT_EQ(curve("3"), published.at("curve"));
+  EXPECT_NE(curve("2"), published.at("curve"));
 }
 
 TEST(AsPublishedRun, OutliersAreScoredAndDrawnAsInThePublishedTables) {

@@ -43,7 +43,7 @@ Values values_of(DiscoverOptions options, const std::vector<PublishedSetting>& f
 
 TEST(AsPublished, IsTheSameOnTrainAndDiscoverButForTheNumberOfClasses) {
   const std::vector<PublishedSetting> published = {{"as_published", "true"}};
-  Values train = values_of(DiscoverOptions::as_published(), published),
+  Values train = values_of(DiscoverOptions::for_train(), published),
          discover = values_of(DiscoverOptions(), published);
   // discover counts classes where nobody says K, and looks at the images before; neither changes a
   // number of the training.
@@ -109,8 +109,21 @@ TEST(AsPublished, SimGcdHasTheWeightsOfItsScripts) {
   }
 }
 
+// Its release clusters with 100 starts once, and counts classes in a way of its own.
+TEST(AsPublished, GcdsOwnSettingsWinOverThoseOfAll) {
+  DiscoverOptions options;
+  options.train.method = find_method("gcd");
+  const Values values = values_of(options, {{"as_published", "true"}});
+  EXPECT_EQ(values.at("eval_every"), values.at("epochs"));
+  EXPECT_EQ(values.at("kmeans_starts"), "100");
+  EXPECT_EQ(values.at("rule"), "\"max-acc\"");
+  EXPECT_EQ(values.at("views"), "\"fresh\"") << "as all";
+  EXPECT_EQ(values_of(options, {{"as_published", "true"}, {"eval_every", "7"}}).at("eval_every"),
+            "7");
+}
+
 TEST(AsPublished, FalseIsOurOwnSettingsAlsoOnTrain) {
-  const Values values = values_of(DiscoverOptions::as_published(), {{"as_published", "false"}});
+  const Values values = values_of(DiscoverOptions::for_train(), {{"as_published", "false"}});
   EXPECT_EQ(values.at("preset"), "\"general\"");
   EXPECT_EQ(values.at("views"), "\"fresh\"") << "train's own";
 }
@@ -118,9 +131,9 @@ TEST(AsPublished, FalseIsOurOwnSettingsAlsoOnTrain) {
 /// Lines of a table: an option, then what each way of asking makes of it; those that differ.
 std::vector<std::string> rows_of_differences() {
   const std::vector<PublishedSetting> published = {{"as_published", "true"}};
-  const Values columns[] = {values_of({}), values_of(DiscoverOptions::as_published()),
-                            values_of(DiscoverOptions::as_published(), {{"preset", "paper"}}),
-                            values_of(DiscoverOptions::as_published(), published)};
+  const Values columns[] = {values_of({}), values_of(DiscoverOptions::for_train()),
+                            values_of(DiscoverOptions::for_train(), {{"preset", "paper"}}),
+                            values_of(DiscoverOptions::for_train(), published)};
   std::vector<std::string> rows;
   for (const auto& [key, first] : columns[0]) {
     std::string row = fmt::format("| `--{}` |", kebab_case(key));

@@ -18,6 +18,7 @@
 #include "protogcd/image/transform.h"
 #include "protogcd/nn/random_state.h"
 #include "protogcd/nn/vit.h"
+#include "tests/data/layouts.h"
 #include "tests/image/image_helpers.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
@@ -113,6 +114,33 @@ TEST(Embed, FastDecodeIsNearButNotExact) {
       deviation(read_array(work.folder / "fast.npy"), read_array(work.folder / "exact.npy"));
   EXPECT_GT(difference, 0);
   EXPECT_LT(difference, 0.1);
+}
+
+TEST(Embed, PhotosOfABenchmarkStayAsTheyLieAndOnesOwnAreTurnedUpright) {
+  const Work work(0);
+  testing::make_aircraft(work.folder / "planes");
+  const std::string jpeg = encode_jpeg(random_image(60, 40, 1));
+  const std::string turned(
+      "\xFF\xE1\x00\x22"
+      "Exif\0\0MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0",
+      36);
+  const auto put = [&](const char* name, const std::string& bytes) {
+    testing::put_file(work.folder / name, bytes);
+  };
+  put("planes/data/images/0009000.jpg", jpeg.substr(0, 2) + turned + jpeg.substr(2));  // its test
+  put("own/a.jpg", jpeg.substr(0, 2) + turned + jpeg.substr(2));
+  put("lying/a.jpg", jpeg);
+  const auto features = [&](const std::string& set, const std::string& out) {
+    const auto result = run_protogcd({"embed", "--images", set, "--backbone",
+                                      work.folder / "tiny.safetensors", "--out", work.folder / out,
+                                      "--image-size", std::to_string(kSide), "--dtype", "float32"});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_array(work.folder / out);
+  };
+  const at::Tensor lying = features(work.folder / "lying", "lying.npy");
+  const std::string planes = "aircraft:" + (work.folder / "planes").string();
+  EXPECT_TRUE(at::equal(features(planes, "planes.npy"), lying));
+  EXPECT_FALSE(at::equal(features(work.folder / "own", "own.npy"), lying));
 }
 
 TEST(Embed, FeaturesAreThePlainModelsClassToken) {

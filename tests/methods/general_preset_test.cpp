@@ -11,6 +11,7 @@
 #include "protogcd/nn/head.h"
 #include "protogcd/nn/state_dict.h"
 #include "tests/support/error_message.h"
+#include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -140,6 +141,13 @@ TEST(FirstPrototypes, OfTheOldClassesMayComeFromAFile) {
   EXPECT_TRUE(at::equal(own.narrow(0, 0, 2).to(at::kDouble), rows.narrow(0, 0, 2)));
   EXPECT_LT(own.narrow(0, 2, 2).abs().max().item<double>(), 1) << "new ones are random";
 
+  options.init_prototypes = testing::source_folder() + "/tests/fixtures/tensor.pth";  // alone in it
+  MethodInput six = input;
+  six.width = 6;
+  EXPECT_EQ(options.make(six)->parameters().at("prototype_layer.weight_v")[1][5].item<double>(),
+            11);
+
+  options.init_prototypes = file;
   MethodInput wider = input;
   wider.width = 5;
   EXPECT_THAT(message_of([&] { options.make(wider); }),

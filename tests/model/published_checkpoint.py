@@ -101,9 +101,14 @@ images = torch.randn(5, 3, SIZE, SIZE)
 with torch.no_grad():
     features = model[0](images)
     torch.save({"images": images, "features": features, "logits": model[1](features)}, folder + "/expected.pt")
-state = model.state_dict()
+state = {name: value.clone() for name, value in model.state_dict().items()}
 torch.save(state, folder + "/plain.pt")
-torch.save({"model": state, "epoch": 200, "args": {"lr": 0.1}}, folder + "/nested.pt")
+# Published files also hold the optimiser after its steps: integer keys, and a tensor of momentum for each that is trained.
+optimiser = torch.optim.SGD([{"params": list(model[0].parameters())}, {"params": list(model[1].parameters()), "weight_decay": 0}],
+                            lr=0.1, momentum=0.9, weight_decay=5e-5)
+model[1](model[0](images)).logsumexp(1).sum().backward()
+optimiser.step()
+torch.save({"model": state, "optimizer": optimiser.state_dict(), "epoch": 200}, folder + "/nested.pt")
 
 
 def save_changed(name, **changes):

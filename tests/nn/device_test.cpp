@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "tests/support/cuda.h"
+
 namespace protogcd {
 namespace {
 
@@ -61,6 +63,27 @@ TEST(Tf32Products, AreGivenBack) {
   const bool before = at::globalContext().allowTF32CuBLAS();
   { const Tf32Products tf32(true); }
   EXPECT_EQ(at::globalContext().allowTF32CuBLAS(), before);
+}
+
+TEST(ComputeSettings, Tf32ChangesNothingOnACpu) {
+  const bool before = at::globalContext().allowTF32CuBLAS();
+  const ComputeSettings settings({.device = "cpu", .dtype = "tf32", .threads = 1});
+  EXPECT_EQ(at::globalContext().allowTF32CuBLAS(), before);
+}
+
+TEST(ComputeSettings, Tf32IsOnWhereItIsAskedForAndOffWithFloat32) {
+  PROTOGCD_NEEDS_CUDA();
+  const at::Tensor rows = at::randn({512, 512}, at::device(at::kCUDA).dtype(at::kFloat));
+  const at::Tensor exact = rows.to(at::kDouble).mm(rows.to(at::kDouble));
+  const auto error = [&](const char* dtype) {
+    const ComputeSettings settings({.device = "cuda", .dtype = dtype, .threads = 1});
+    EXPECT_EQ(at::globalContext().allowTF32CuBLAS(), std::string(dtype) == "tf32") << dtype;
+    return ((rows.mm(rows) - exact).norm() / exact.norm()).item<double>();
+  };
+  EXPECT_LT(error("float32"), 1e-5);
+  EXPECT_LT(error("auto"), 1e-5);
+  EXPECT_GT(error("tf32"), 1e-5) << "operands of 10 bits";
+  EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
 }
 
 }  // namespace

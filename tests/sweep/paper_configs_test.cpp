@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "protogcd/sweep/sweep_file.h"
@@ -12,6 +13,8 @@ namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 std::vector<std::string> sweep_files() {
   std::vector<std::string> files;
@@ -47,10 +50,33 @@ TEST_P(SweepConfig, RunsThatAreComparedWithTheBestEpochEvaluateEveryOne) {
     return column.step == 0 && (column.pointer == "/all" || column.pointer == "/old");
   });
   if (file.paper.empty() || file.steps.front().verb != "train" || !compares) return;
+  // as_published does (tests/discovery/as_published_test.cpp).
   const auto& settings = file.steps.front().settings;
-  const auto found = std::ranges::find(settings, "eval_every", &Setting::key);
+  const auto found = std::ranges::find(settings, "as_published", &Setting::key);
   ASSERT_NE(found, settings.end()) << "the difference would be that of the last epoch";
-  EXPECT_EQ(found->values.front(), "1");
+  EXPECT_THAT(found->values, ElementsAre("true"));
+  EXPECT_EQ(std::ranges::find(settings, "eval_every", &Setting::key), settings.end());
+}
+
+/// Each accuracy of all classes lies between those of old and of new ones: a number in the wrong
+/// place rarely does. The one exception is the paper's own.
+TEST_P(SweepConfig, AccuraciesOfOtherMethodsFitTogether) {
+  const SweepFile file = read_sweep(GetParam());
+  std::vector<std::string> names;
+  for (const SweepColumn& column : file.columns) names.push_back(column.name);
+  if (names != std::vector<std::string>{"All", "Old", "New"}) return;
+  auto methods = file.paper_methods;
+  if (!file.paper.empty()) methods.emplace_back("its own", file.paper);
+  for (const auto& [method, numbers] : methods) {
+    EXPECT_FALSE(numbers.empty()) << method;
+    for (const auto& [at, values] : numbers) {
+      if (std::isnan(values[1]) || std::isnan(values[2])) continue;  // All is told alone
+      const bool is_odd = file.title.starts_with("Table 2:") && method == "DCCL" && at[0] == 0;
+      const bool fits = values[0] >= std::min(values[1], values[2]) &&
+                        values[0] <= std::max(values[1], values[2]);
+      EXPECT_EQ(fits, !is_odd) << method << " at " << at.back();
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, SweepConfig, ::testing::ValuesIn(sweep_files()),
@@ -60,6 +86,38 @@ INSTANTIATE_TEST_SUITE_P(Files, SweepConfig, ::testing::ValuesIn(sweep_files()),
                            return fs::path(file.param).parent_path().filename().string() + "_" +
                                   name;
                          });
+
+SweepFile paper_sweep(const std::string& name) {
+  return read_sweep(fs::path(testing::source_folder()) / "configs/paper" / (name + ".toml"));
+}
+
+/// What a sweep tells of another method, in the order of the axis.
+PaperNumbers numbers_of(const SweepFile& file, const std::string& method) {
+  const auto found =
+      std::ranges::find(file.paper_methods, method, &std::pair<std::string, PaperNumbers>::first);
+  return found == file.paper_methods.end() ? PaperNumbers() : found->second;
+}
+
+TEST(SweepConfigs, OtherMethodsHaveThePapersNumbers) {
+  using At = std::vector<std::size_t>;
+  EXPECT_THAT(numbers_of(paper_sweep("table02-generic"), "GCD"),
+              ElementsAre(Pair(At{0}, ElementsAre(91.5, 97.9, 88.2)),
+                          Pair(At{1}, ElementsAre(73.0, 76.2, 66.5)),
+                          Pair(At{2}, ElementsAre(74.1, 89.8, 66.3))));
+  EXPECT_THAT(numbers_of(paper_sweep("table03-fine-grained"), "DCCL"),
+              ElementsAre(Pair(At{0}, ElementsAre(63.5, 60.8, 64.9)),
+                          Pair(At{1}, ElementsAre(43.1, 55.7, 36.2))))
+      << "it has no others";
+  EXPECT_THAT(numbers_of(paper_sweep("table05-dinov2"), "SimGCD").at({1, 2}),
+              ElementsAre(63.9, 69.9, 60.9));
+  EXPECT_THAT(numbers_of(paper_sweep("table09-ood-cifar100"), "XCon").at({0}),
+              ElementsAre(42.81, 90.74, 97.95));
+  for (const char* table : {"table02", "table03"}) {
+    const std::string name = table;
+    const std::string all = name == "table02" ? "-generic" : "-fine-grained";
+    EXPECT_EQ(numbers_of(paper_sweep(name + all), "K-means"), paper_sweep(name + "-k-means").paper);
+  }
+}
 
 TEST(SweepConfigs, CoverTheTablesAndFiguresThatComeFromRuns) {
   const auto files = sweep_files();
