@@ -59,7 +59,7 @@ template <class Work>
 auto compute(std::size_t threads, bool is_main_thread, const Work& work) {
   const nb::gil_scoped_release unlocked;
   const StopToken stop;
-  const SignalGuard guard(stop, is_main_thread);
+  const CallGuard guard(stop, is_main_thread);
   const ComputeThreads compute_threads(threads);
   return work(stop);
 }

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <new>
 
+#include "protogcd/core/text.h"
+
 namespace protogcd::python {
 namespace {
 
@@ -96,12 +98,20 @@ const char* type_of(ErrorKind kind) {
   return "InternalError";
 }
 
+/// Options of a command to paste are flags, all others keywords.
+std::string in_python(const std::string& marked) {
+  const bool is_command = marked.find("protogcd ") != std::string::npos;
+  return is_command
+             ? spelled(marked,
+                       [](std::string_view key) { return "--" + kebab_case(std::string(key)); })
+             : as_keywords(spelled(marked, as_keyword));
+}
+
 void translate(const std::exception_ptr& thrown, void* /*payload*/) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    raise(type_of(error.kind()), as_keywords(error.spelled(as_keyword)),
-          as_keywords(error.spelled_hint(as_keyword)));
+    raise(type_of(error.kind()), in_python(error.marked()), in_python(error.marked_hint()));
   } catch (const std::filesystem::filesystem_error& error) {
     raise("FileError", "'" + error.path1().string() + "': " + error.code().message(), "");
   }
@@ -144,7 +154,7 @@ Context host_context(nb::object log, nb::object progress) {
   return context;
 }
 
-SignalGuard::SignalGuard(const StopToken& stop, bool is_main_thread)
+CallGuard::CallGuard(const StopToken& stop, bool is_main_thread)
     : guards_(is_main_thread), stop_(stop) {
   if (!guards_) return;
   token_of_signals = &stop_;
@@ -156,7 +166,7 @@ SignalGuard::SignalGuard(const StopToken& stop, bool is_main_thread)
   if (previous_.sa_handler != SIG_IGN) ::sigaction(SIGINT, &action, nullptr);
 }
 
-SignalGuard::~SignalGuard() {
+CallGuard::~CallGuard() {
   if (!guards_) return;
   ::sigaction(SIGINT, &previous_, nullptr);
   token_of_signals = nullptr;

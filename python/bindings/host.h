@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "calm_threads.h"
 #include "protogcd/core/context.h"
 #include "protogcd/core/error.h"
 
@@ -24,16 +25,17 @@ std::string as_keywords(const std::string& text);
 /// done, total, unit, is_last); None: silent.
 Context host_context(nb::object log, nb::object progress);
 
-/// While it lives, on the main thread, SIGINT asks the work of `stop` to end; what was in force
-/// before is so again afterwards.
-class SignalGuard {
+/// What every call does around its work. While it lives, on the main thread, SIGINT asks the work
+/// of `stop` to end; what was in force before is so again afterwards.
+class CallGuard {
  public:
-  SignalGuard(const StopToken& stop, bool is_main_thread);
-  ~SignalGuard();
-  SignalGuard(const SignalGuard&) = delete;
-  SignalGuard& operator=(const SignalGuard&) = delete;
+  CallGuard(const StopToken& stop, bool is_main_thread);
+  ~CallGuard();
+  CallGuard(const CallGuard&) = delete;
+  CallGuard& operator=(const CallGuard&) = delete;
 
  private:
+  const CalmThreads calm_;
   const bool guards_;
   StopToken stop_;
   struct sigaction previous_ {};

@@ -73,7 +73,7 @@ auto work_with(PythonModel& self, nb::object log, nb::object progress, bool is_m
   const Context host = host_context(std::move(log), std::move(progress));
   const nb::gil_scoped_release unlocked;
   const std::lock_guard turn(self.turn);
-  const SignalGuard guard(host.stop, is_main_thread);
+  const CallGuard guard(host.stop, is_main_thread);
   self.model.speak_to(host);
   try {
     auto result = work(self.model);

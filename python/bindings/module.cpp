@@ -9,6 +9,7 @@
 NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);  // the interpreter may end while a model is alive
   module.attr("version") = protogcd::kVersion;
+  module.def("torch_came_first", [] { protogcd::python::CalmThreads::needed = true; });
   protogcd::python::register_errors();
   protogcd::python::define_verbs(module);
   protogcd::python::define_model(module);

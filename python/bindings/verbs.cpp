@@ -31,7 +31,7 @@ std::string call(const std::string& verb, const cli::KeyedValues& options, nb::o
                  nb::object progress, bool is_main_thread) {
   const Context host = host_context(std::move(log), std::move(progress));
   const nb::gil_scoped_release unlocked;
-  const SignalGuard guard(host.stop, is_main_thread);
+  const CallGuard guard(host.stop, is_main_thread);
   return cli::call_verb(find_verb(verb), options, host)
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -8,7 +8,7 @@ Arrays: metrics.gcd_accuracy, kmeans, semi_supervised_kmeans, estimate_k(X, y), 
 """
 from . import _torch
 
-_torch.load()
+_torch_came_first = _torch.load()
 
 from . import _core, metrics  # noqa: E402
 from .arrays import ClassNumber, Clustering, kmeans, semi_supervised_kmeans, tsne  # noqa: E402
@@ -21,6 +21,8 @@ from .run import Run  # noqa: E402
 from .verbs import (cluster, compare, corrupt, discover, embed, estimate_k, evaluate, make_demo, methods, ood, options, report, retrieve,  # noqa: E402
                     sweep, train)
 
+if _torch_came_first:
+    _core.torch_came_first()
 __version__ = _core.version
 __all__ = ["ClassNumber", "Clustering", "ConfigError", "DataError", "DeviceError", "Error", "FileError", "ForkError", "InternalError",
            "Interrupted", "Model", "ModelFileError", "Predictions", "Predictor", "Run", "TrainingError", "UsageError", "cluster", "compare",

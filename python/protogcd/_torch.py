@@ -1,7 +1,8 @@
 """Loads libtorch's two libraries, without importing torch, before the extension that needs them.
 
 Waiting threads of libgomp spin for milliseconds by default; beside other work on the cores that makes training several times slower.
-The runtime reads how long once, when it is loaded, so this works where torch was not imported before."""
+The runtime reads how long once, when it is loaded, so this works where torch was not imported before; else see
+python/bindings/calm_threads.h."""
 import ctypes
 import importlib.util
 import os
@@ -19,8 +20,9 @@ def _torch_folder():
 
 
 def load():
+    """Whether the runtime was loaded by somebody else before, with its own idea of waiting."""
     if "torch" in sys.modules:
-        return
+        return _SPIN not in os.environ and "OMP_WAIT_POLICY" not in os.environ
     lent = _SPIN not in os.environ and "OMP_WAIT_POLICY" not in os.environ
     if lent:
         os.environ[_SPIN] = "2000"
@@ -32,3 +34,4 @@ def load():
     finally:
         if lent:  # read by now; the environment is as it was
             del os.environ[_SPIN]
+    return False
