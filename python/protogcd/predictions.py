@@ -1,5 +1,13 @@
 """What a model says of images: columns of equal length, in the order of the images."""
+import os
+from typing import TYPE_CHECKING, Any, Optional
+
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 
 class Predictions:
@@ -9,21 +17,35 @@ class Predictions:
     `probabilities` is [n, K] where it was asked for, in the order of `classes`.
     """
 
+    path: NDArray[np.object_]
+    label: NDArray[np.object_]
+    is_new: NDArray[np.bool_]
+    is_outlier: NDArray[Any]
+    confidence: NDArray[np.float64]
+    typicality: NDArray[np.float64]
+    outlier_score: NDArray[np.float64]
+    stability: NDArray[np.float64]
+    classes: list[str]
+    probabilities: Optional[NDArray[np.float32]]
+    unread: dict[int, str]
+
     _NUMBERS = ("confidence", "typicality", "outlier_score", "stability")
 
-    def __init__(self, columns, classes, probabilities=None, unread=None):
+    def __init__(self, columns: dict[str, NDArray[Any]], classes: list[str], probabilities: Optional[NDArray[np.float32]] = None,
+                 unread: Optional[dict[int, str]] = None) -> None:
         self.__dict__.update(columns)
         self.classes, self.probabilities, self.unread = list(classes), probabilities, unread or {}
 
     @classmethod
-    def _of(cls, parts, positions, count, classes):
-        columns = {"path": np.full(count, None, object), "label": np.full(count, None, object), "is_new": np.zeros(count, bool),
+    def _of(cls, parts: list[dict[str, Any]], positions: list[Optional[list[int]]], count: int, classes: list[str]) -> "Predictions":
+        """Of answers of the extension; positions: where each one's images are in the list, None: it is all of them."""
+        columns: dict[str, NDArray[Any]] = {"path": np.full(count, None, object), "label": np.full(count, None, object), "is_new": np.zeros(count, bool),
                    "is_outlier": np.full(count, None, object)}
         columns |= {name: np.full(count, np.nan) for name in cls._NUMBERS}
         probabilities = None
-        unread = {}
+        unread: dict[int, str] = {}
         for found, of_list in zip(parts, positions):
-            rows = np.asarray(of_list)[found["position"]] if isinstance(of_list, list) else found["position"]
+            rows = np.asarray(of_list)[found["position"]] if of_list is not None else found["position"]
             columns["path"][rows] = found["path"]
             columns["label"][rows] = found["label"]
             columns["is_new"][rows] = found["is_new"] == 1
@@ -35,58 +57,56 @@ class Predictions:
                 if probabilities is None:
                     probabilities = np.full((count, len(classes)), np.nan, np.float32)
                 probabilities[rows] = found["probabilities"]
-            missing = sorted(set(of_list if isinstance(of_list, list) else range(count)) - set(np.asarray(rows).tolist()))
-            reasons = dict(found["unread"])
+            missing = sorted(set(of_list if of_list is not None else range(count)) - set(np.asarray(rows).tolist()))
             for row, (name, reason) in zip(missing, found["unread"]):
                 columns["path"][row], unread[row] = name, reason
-            del reasons
         if all(flag is not None for flag in columns["is_outlier"]):
             columns["is_outlier"] = columns["is_outlier"].astype(bool)
         return cls(columns, classes, probabilities, unread)
 
     @classmethod
-    def read(cls, file, classes):
+    def read(cls, file: "str | os.PathLike[str]", classes: list[str]) -> "Predictions":
         """The table of a run, predictions.csv."""
         import csv
         with open(file, newline="", encoding="utf-8", errors="surrogateescape") as table:
             rows = list(csv.DictReader(table))
 
-        def numbers(name):
+        def numbers(name: str) -> NDArray[np.float64]:
             return np.array([float(row[name]) if row.get(name) else np.nan for row in rows])
 
-        columns = {"path": np.array([row["path"] for row in rows], object), "label": np.array([row["class"] for row in rows], object),
+        columns: dict[str, NDArray[Any]] = {"path": np.array([row["path"] for row in rows], object), "label": np.array([row["class"] for row in rows], object),
                    "is_new": np.array([row["is_new"] == "1" for row in rows], bool)}
         flags = [row.get("is_outlier", "") for row in rows]
         columns["is_outlier"] = np.array([flag == "1" if flag else None for flag in flags], bool if all(flags) else object)
         columns |= {name: numbers(name) for name in cls._NUMBERS}
         return cls(columns, classes)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.label)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, NDArray[Any]]:
         columns = {name: getattr(self, name) for name in ("path", "label", "is_new", "confidence", "is_outlier", "typicality", "outlier_score", "stability")}
         if self.probabilities is not None:
             columns |= {f"p_{name}": self.probabilities[:, i] for i, name in enumerate(self.classes)}
         return columns
 
-    def to_pandas(self):
+    def to_pandas(self) -> "pandas.DataFrame":
         import pandas
         return pandas.DataFrame(self.to_dict())
 
-    def to_arrow(self):
+    def to_arrow(self) -> "pyarrow.Table":
         import pyarrow
         return pyarrow.table({name: pyarrow.array(column.tolist() if column.dtype == object else column) for name, column in self.to_dict().items()})
 
-    def to_parquet(self, file):
+    def to_parquet(self, file: "str | os.PathLike[str]") -> None:
         import pyarrow.parquet
         pyarrow.parquet.write_table(self.to_arrow(), file)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         new = int(np.sum(self.is_new))
         return f"<protogcd.Predictions of {len(self)} images, {new} of them in new classes>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         import html
         rows = "".join(
             f"<tr><td>{html.escape(str(self.path[i]))}</td><td>{html.escape(str(self.label[i]))}</td><td>{self.confidence[i]:.2f}</td>"
