@@ -85,20 +85,25 @@ class Predictions:
         return len(self.label)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
+        """The columns by name; p_CLASS too where probabilities were asked for."""
         columns = {name: getattr(self, name) for name in ("path", "label", "is_new", "confidence", "is_outlier", "typicality", "outlier_score", "stability")}
         if self.probabilities is not None:
             columns |= {f"p_{name}": self.probabilities[:, i] for i, name in enumerate(self.classes)}
         return columns
 
     def to_pandas(self) -> "pandas.DataFrame":
+        """A DataFrame, an image a row."""
         import pandas
         return pandas.DataFrame(self.to_dict())
 
     def to_arrow(self) -> "pyarrow.Table":
+        """A pyarrow.Table; what is not known is null."""
         import pyarrow
-        return pyarrow.table({name: pyarrow.array(column.tolist() if column.dtype == object else column) for name, column in self.to_dict().items()})
+        columns = {name: column.tolist() if column.dtype == object else column for name, column in self.to_dict().items()}
+        return pyarrow.table({name: pyarrow.array(column, from_pandas=True) for name, column in columns.items()})
 
     def to_parquet(self, file: "str | os.PathLike[str]") -> None:
+        """Writes the table of to_arrow."""
         import pyarrow.parquet
         pyarrow.parquet.write_table(self.to_arrow(), file)
 
