@@ -123,6 +123,6 @@ def call(verb: str, options: Mapping[str, Any], progress: Progress = None) -> An
         if value is None:
             continue
         is_list = isinstance(value, (list, tuple))
-        given.append((key, [text_of(one) for one in value] if is_list else [text_of(value)]))
+        given.append((key.rstrip("_"), [text_of(one) for one in value] if is_list else [text_of(value)]))
     with progress_of(progress) as show:
         return json.loads(_core.call(verb, given, write_log, show, is_main_thread()))
