@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _host, _images
-from .predictions import Predictions
+from .predictions import Part, Predictions
 
 Path = Union[str, os.PathLike[str]]
 
@@ -15,9 +15,9 @@ Path = Union[str, os.PathLike[str]]
 class Model:
     """Classes of images, how sure, and which are outliers.
 
-    model = protogcd.Model.load("run")
-    p = model.predict(["a.jpg", "b.jpg"])     # or a folder, bytes, uint8 arrays, PIL images, tensors, datasets
-    p.label, p.confidence, p.is_new, p.is_outlier
+        model = protogcd.Model.load("run")
+        p = model.predict(["a.jpg", "b.jpg"])     # or a folder, bytes, uint8 arrays, PIL images, tensors, datasets
+        p.label, p.confidence, p.is_new, p.is_outlier
     """
 
     #: Images in memory that are worked on at once: bytes are decoded to pixels for this many.
@@ -38,6 +38,7 @@ class Model:
 
     @property
     def folder(self) -> str:
+        """Of the run."""
         return self._arguments[0]
 
     @property
@@ -47,26 +48,32 @@ class Model:
 
     @property
     def old_classes(self) -> list[str]:
+        """Those that had labels."""
         return self.classes[: self._model.old_classes]
 
     @property
     def new_classes(self) -> list[str]:
+        """Those that were found."""
         return self.classes[self._model.old_classes:]
 
     def __repr__(self) -> str:
         return f"<protogcd.Model of {len(self.old_classes)} old and {len(self.new_classes)} new classes, {self.folder}>"
 
     def predict(self, images: Any, *, probabilities: bool = False, progress: _host.Progress = None) -> Predictions:
-        """A Predictions with a row for each image, in their order; images that cannot be read have the label None."""
+        """A Predictions with a row for each image, in their order; images that cannot be read have the label None (those of a folder come last)."""
         _host.begin()
         with _host.progress_of(progress) as show:
             if _images.is_folder(images):
-                whole = self._model.predict_folder(os.path.abspath(os.fspath(images)), probabilities, _host.write_log, show, _host.is_main_thread())
-                return Predictions._of([whole], [None], len(whole["path"]), self.classes)
+                found = self._model.predict_folder(os.path.abspath(os.fspath(images)), probabilities, _host.write_log, show, _host.is_main_thread())
+                names = [*found["path"], *(name for name, _ in found["unread"])]
+                found["position"] = np.arange(len(found["path"]))  # which were among all files of the folder
+                return Predictions._of([Part(found, list(range(len(names))), names)], names, self.classes)
             items = _images.image_list(images)
-            parts = list(self._parts(items))
-            found = [self._model.predict(part, probabilities, _host.write_log, show, _host.is_main_thread()) for _, part in parts]
-        return Predictions._of(found, [positions for positions, _ in parts], len(items), self.classes)
+            parts = []
+            for rows, part in self._parts(items):
+                found = self._model.predict(part, probabilities, _host.write_log, show, _host.is_main_thread())
+                parts.append(Part(found, rows, [_name(item, place) for place, item in enumerate(part)]))
+        return Predictions._of(parts, [_name(item, place) for place, item in enumerate(items)], self.classes)
 
     def embed(self, images: Any, *, progress: _host.Progress = None) -> NDArray[np.float32]:
         """Features [n, d], unit rows; NaN where an image cannot be read."""
@@ -95,6 +102,10 @@ class Model:
         for begin in range(0, len(others), self._PART):
             part = others[begin:begin + self._PART]
             yield part, [items[i] for i in part]
+
+
+def _name(image: _images.Readable, place: int) -> str:
+    return image if isinstance(image, str) else f"image {place}"
 
 
 def _loaded(run: Path, backbone: Path, device: str, dtype: str, threads: Optional[int]) -> Model:

@@ -1,6 +1,6 @@
 """What a model says of images: columns of equal length, in the order of the images."""
 import os
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+
+class Part(NamedTuple):
+    """What the extension said of some of the images."""
+    found: dict[str, Any]
+    rows: list[int]         #: of these images in the whole list
+    names: list[str]        #: as the extension calls them
 
 
 class Predictions:
@@ -37,32 +44,30 @@ class Predictions:
         self.classes, self.probabilities, self.unread = list(classes), probabilities, unread or {}
 
     @classmethod
-    def _of(cls, parts: list[dict[str, Any]], positions: list[Optional[list[int]]], count: int, classes: list[str]) -> "Predictions":
-        """Of answers of the extension; positions: where each one's images are in the list, None: it is all of them."""
-        columns: dict[str, NDArray[Any]] = {"path": np.full(count, None, object), "label": np.full(count, None, object), "is_new": np.zeros(count, bool),
-                   "is_outlier": np.full(count, None, object)}
+    def _of(cls, parts: "list[Part]", names: list[str], classes: list[str]) -> "Predictions":
+        """Of what the extension found in parts of the list of images; `names` are those of the whole list."""
+        count = len(names)
+        columns: dict[str, NDArray[Any]] = {"path": np.array(names, object), "label": np.full(count, None, object), "is_new": np.zeros(count, bool),
+                                            "is_outlier": np.full(count, None, object)}
         columns |= {name: np.full(count, np.nan) for name in cls._NUMBERS}
         probabilities = None
         unread: dict[int, str] = {}
-        for found, of_list in zip(parts, positions):
-            rows = np.asarray(of_list)[found["position"]] if of_list is not None else found["position"]
-            columns["path"][rows] = found["path"]
+        for part in parts:
+            found, rows = part.found, np.asarray(part.rows, np.int64)[part.found["position"]]
             columns["label"][rows] = found["label"]
             columns["is_new"][rows] = found["is_new"] == 1
-            flags = found["is_outlier"]
-            columns["is_outlier"][rows] = [None if flag < 0 else bool(flag) for flag in flags]
+            columns["is_outlier"][rows] = [None if flag < 0 else bool(flag) for flag in found["is_outlier"]]
             for name in cls._NUMBERS:
                 columns[name][rows] = found[name]
             if "probabilities" in found:
                 if probabilities is None:
                     probabilities = np.full((count, len(classes)), np.nan, np.float32)
                 probabilities[rows] = found["probabilities"]
-            missing = sorted(set(of_list if of_list is not None else range(count)) - set(np.asarray(rows).tolist()))
-            for row, (name, reason) in zip(missing, found["unread"]):
-                columns["path"][row], unread[row] = name, reason
+            read, reasons = set(rows.tolist()), dict(found["unread"])  # in no order
+            unread |= {row: reasons.get(name, "cannot be read") for row, name in zip(part.rows, part.names) if row not in read}
         if all(flag is not None for flag in columns["is_outlier"]):
             columns["is_outlier"] = columns["is_outlier"].astype(bool)
-        return cls(columns, classes, probabilities, unread)
+        return cls(columns, classes, probabilities, dict(sorted(unread.items())))
 
     @classmethod
     def read(cls, file: "str | os.PathLike[str]", classes: list[str]) -> "Predictions":
