@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-walks test-gpu python test-python demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-walks test-gpu python test-python docs demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -65,6 +65,9 @@ python: everything ## the Python module, into .venv
 
 test-python: python ## the tests of the Python module
 	@cd build && ../.venv/bin/python -m pytest -c ../pyproject.toml --rootdir .. ../tests/python --pyargs protogcd
+
+docs: python     ## all documents and the Python API as one site, build/site/index.html
+	@.venv/bin/python scripts/docs.py
 
 demo:            ## the main job, end to end, on a built-in dataset
 	@scripts/demo.sh

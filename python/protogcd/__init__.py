@@ -1,8 +1,8 @@
 """Finds the categories hiding in a half-labelled image collection.
 
-run = protogcd.discover(labelled="a/", unlabelled="b/")
-run.classes, run.predictions.to_pandas(), run.report()
-model = protogcd.Model.load("run"); model.predict(["x.jpg"]).label
+    run = protogcd.discover(labelled="a/", unlabelled="b/")
+    run.classes, run.predictions.to_pandas(), run.report()
+    model = protogcd.Model.load("run"); model.predict(["x.jpg"]).label
 
 Arrays: metrics.gcd_accuracy, kmeans, semi_supervised_kmeans, estimate_k(X, y), tsne; protogcd.sklearn.ProtoGCD.
 """

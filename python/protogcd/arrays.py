@@ -10,6 +10,7 @@ from .errors import DataError, UsageError
 
 
 class Clustering(NamedTuple):
+    """What k-means found."""
     labels: NDArray[np.int64]        #: [n] int64
     centroids: NDArray[np.float32]   #: [k, d] float32
     inertia: float                   #: sum of squared distances to the rows' own centroids

@@ -1,8 +1,8 @@
 """Predictions and features in other people's viewers: FiftyOne and Spotlight.
 
-run = protogcd.Run("run"); p = run.predictions
-interop.to_fiftyone(p, embeddings=run.model.embed(p.path))               # then fiftyone.launch_app(dataset)
-frame, dtype = interop.to_spotlight(p, embeddings=run.model.embed(p.path))   # then spotlight.show(frame, dtype=dtype)
+    p = run.predictions
+    dataset = interop.to_fiftyone(p, embeddings=run.model.embed(p.path))         # then fiftyone.launch_app(dataset)
+    frame, dtype = interop.to_spotlight(p, embeddings=run.model.embed(p.path))   # then spotlight.show(frame, dtype=dtype)
 """
 import math
 from typing import TYPE_CHECKING, Any, Optional

@@ -10,7 +10,7 @@ from .model import Model, Path
 class Predictor:
     """A callable class for `ray.data.Dataset.map_batches`: each worker loads the model once.
 
-    dataset.map_batches(protogcd.Predictor, fn_constructor_args=("run",), concurrency=2, batch_size=64)
+        dataset.map_batches(protogcd.Predictor, fn_constructor_args=("run",), concurrency=2, batch_size=64)
 
     A batch is a dict of columns; `column` holds images (arrays, bytes) or paths. It comes back with label (empty: could not be read),
     confidence, is_new, is_outlier.

@@ -33,12 +33,14 @@ class Run:
 
     @property
     def model(self) -> Model:
+        """Loaded when it is first asked for."""
         if self._model is None:
             self._model = Model(self.folder)
         return self._model
 
     @property
     def k(self) -> int:
+        """All classes, old and new."""
         return int(self.result["k"])
 
     @property
@@ -62,6 +64,7 @@ class Run:
 
     @property
     def predictions(self) -> Predictions:
+        """The unlabelled images."""
         return Predictions.read(self.folder / "predictions.csv", [one["name"] for one in self.classes])
 
     def report(self) -> pathlib.Path:

@@ -25,6 +25,7 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
         self.n_classes, self.temperature, self.starts, self.random_state = n_classes, temperature, starts, random_state
 
     def fit(self, X: Any, y: Any) -> "ProtoGCD":
+        """Finds the classes among rows X, of which some have labels y."""
         X, y = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(y)
         unlabelled = y == -1 if y.dtype.kind in "iuf" else np.zeros(len(y), bool)
@@ -49,9 +50,11 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
         return self
 
     def fit_predict(self, X: Any, y: Any) -> NDArray[Any]:
+        """`fit`, and the labels of these rows."""
         return self.fit(X, y).labels_
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """The posterior of every class, [n, n_classes_]."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float32, reset=False)
         scores = self._unit(X) @ self.prototypes_.T / self.temperature
@@ -60,6 +63,7 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
         return shares
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each row."""
         labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
         return labels
 

@@ -37,8 +37,8 @@ def verbs() -> dict[str, str]:
 def call(verb: str, *, progress: Progress = None, **settings: Any) -> Any:
     """Any verb of the program, also one without a function here, with its options by key; its `--json` answer as Python values.
 
-    protogcd.call("weights get", name="dino-vits16")
-    protogcd.call("sort", from_="run", out="by-class")     # from is a word of Python's: an underscore after it is not part of the key
+        protogcd.call("weights get", name="dino-vits16")
+        protogcd.call("sort", from_="run", out="by-class")     # from is a word of Python's: an underscore after it is not part of the key
     """
     return _host.call(_known(verb), _folders(settings), progress)
 
