@@ -21,9 +21,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GROUPS = {  # the order of the menu; pages of docs that are not named here come last
     "Start": ["README.md", "docs/install.md", "docs/demo.md", "docs/python.md", "docs/defaults.md"],
     "Images and weights": ["docs/datasets.md", "docs/images.md", "docs/backbones.md", "docs/builtin-backbone.md", "docs/pretraining.md"],
-    "Discovery": ["docs/training.md", "docs/class-number.md", "docs/outliers.md", "docs/report.md", "docs/rounds.md", "docs/findings.md", "docs/tuning.md", "docs/export.md"],
+    "Discovery": ["docs/training.md", "docs/class-number.md", "docs/outliers.md", "docs/report.md", "docs/rounds.md", "docs/findings.md",
+                  "docs/tuning.md", "docs/export.md"],
     "Research": ["docs/method.md", "docs/methods.md", "docs/sweeps.md", "docs/analyses.md", "docs/clustering.md", "docs/corruptions.md", "docs/map.md"],
 }
+REST = [("docs/*.md", "More"), ("docs/notes/*.md", "Notes"), ("protogcd/*/README.md", "Source"), ("configs/README.md", "Source"), ("C*.md", "Project")]
 MODULES = {"protogcd": protogcd, "protogcd.metrics": metrics, "protogcd.interop": interop}
 
 
@@ -44,7 +46,7 @@ def slug(heading):
 def documents():
     named = {path: group for group, paths in GROUPS.items() for path in paths}
     found = [(path, group) for path, group in named.items() if (ROOT / path).is_file()]
-    for pattern, group in (("docs/*.md", "More"), ("docs/notes/*.md", "Notes"), ("protogcd/*/README.md", "Source"), ("configs/README.md", "Source"), ("C*.md", "Project")):
+    for pattern, group in REST:
         found += [(path, group) for path in sorted(str(file.relative_to(ROOT)) for file in ROOT.glob(pattern)) if path not in named]
     for path, group in found:
         title = {"README.md": "Overview"}.get(path) or (path.split("/")[-2] if group == "Source" else None)
@@ -118,15 +120,17 @@ def api():
 
 
 def options():
-    yield ("# Verbs and options\n\nEvery verb of the program, and its options by key: `k_max` is `k_max=` in Python, `--k-max` on the command line and `k_max` in a TOML file. "
-           "Verbs without a function in Python are called by `protogcd.call(\"datasets info\", ...)`.\n")
+    yield ("# Verbs and options\n\nEvery verb of the program, and its options by key: `k_max` is `k_max=` in Python, `--k-max` on the command line "
+           "and `k_max` in a TOML file. Verbs without a function in Python are called by `protogcd.call(\"datasets info\", ...)`.\n")
 
     def cell(text):
         return text.replace("|", "\\|").replace("<", "&lt;")
 
     for verb, summary in protogcd.verbs().items():
-        rows = [f"| `{one['key']}` | {'`' + cell(one['default']) + '`' if one['default'].strip(chr(34)) else ''} | {cell(one['expected'])} | {cell(one['help'])} |"
-                for one in protogcd.options(verb)]
+        rows = []
+        for one in protogcd.options(verb):
+            default = f"`{cell(one['default'])}`" if one["default"] not in ("", '""') else ""
+            rows.append(f"| `{one['key']}` | {default} | {cell(one['expected'])} | {cell(one['help'])} |")
         yield f"## {verb}\n\n{summary}\n\n| key | default | expected | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
@@ -155,7 +159,8 @@ def rendered(page, pages, site):
                         child.attrSet(attribute, target(child.attrGet(attribute), page, pages, site))
         elif token.type in ("fence", "code_block"):
             sections[-1][2].append(token.content)
-    return markdown.renderer.render(tokens, markdown.options, {}), headings, [(heading, anchor, " ".join(" ".join(text).split())) for heading, anchor, text in sections]
+    texts = [(heading, anchor, " ".join(" ".join(text).split())) for heading, anchor, text in sections]
+    return markdown.renderer.render(tokens, markdown.options, {}), headings, texts
 
 
 def target(link, page, pages, site):
@@ -181,7 +186,10 @@ def menu(page, pages):
     here = os.path.dirname(page.out) or "."
     parts = []
     for group in (name for name in order if name in groups):
-        links = "".join(f'<li><a href="{html.escape(os.path.relpath(one.out, here))}"{" aria-current=page" if one is page else ""} title="{html.escape(one.title)}">{html.escape(one.short)}</a></li>' for one in groups[group])
+        links = ""
+        for one in groups[group]:
+            current = " aria-current=page" if one is page else ""
+            links += f'<li><a href="{html.escape(os.path.relpath(one.out, here))}"{current} title="{html.escape(one.title)}">{html.escape(one.short)}</a></li>'
         is_open = group not in ("More", "Notes", "Source", "Project") or page.group == group
         parts.append(f"<details{' open' if is_open else ''}><summary>{group}</summary><ul>{links}</ul></details>")
     return "".join(parts)
@@ -196,7 +204,8 @@ SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} · protogcd</title><link rel="stylesheet" href="{root}site.css"></head>
 <body data-root="{root}"><header><a class="name" href="{root}index.html">protogcd</a>
-<div class="search"><input id="query" type="search" placeholder="Search ( / )" aria-label="Search the documents" autocomplete="off"><ol id="hits" hidden></ol></div></header>
+<div class="search"><input id="query" type="search" placeholder="Search ( / )" aria-label="Search the documents" autocomplete="off">
+<ol id="hits" hidden></ol></div></header>
 <div class="page"><nav class="menu">{menu}</nav><main>{body}</main>{contents}</div>
 <script src="{root}search-index.js"></script><script src="{root}site.js"></script></body></html>
 """
@@ -211,8 +220,11 @@ def write(site):
         root = "../" * page.out.count("/")
         file = site / page.out
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(SHELL.format(title=html.escape(page.title), root=root, menu=menu(page, pages), body=body, contents=contents(headings)), encoding="utf-8")
-        index += [{"page": page.title, "heading": heading, "url": page.out + ("#" + anchor if anchor else ""), "text": text} for heading, anchor, text in sections if text or anchor]
+        text = SHELL.format(title=html.escape(page.title), root=root, menu=menu(page, pages), body=body, contents=contents(headings))
+        file.write_text(text, encoding="utf-8")
+        for heading, anchor, text in sections:
+            if text or anchor:
+                index.append({"page": page.title, "heading": heading, "url": page.out + ("#" + anchor if anchor else ""), "text": text})
     (site / "search-index.js").write_text("const SECTIONS = " + json.dumps(index, ensure_ascii=False).replace("</", "<\\/") + ";\n", encoding="utf-8")
     for name in ("site.css", "site.js"):
         shutil.copy(ROOT / "scripts" / name, site / name)

@@ -214,7 +214,7 @@ def test_fiftyone_fields(run):
 
 
 def test_fiftyone_dataset(run):
-    fiftyone = package("fiftyone")
+    package("fiftyone")
     found = run.predictions
     try:
         dataset = interop.to_fiftyone(found, embeddings=run.model.embed(found.path))

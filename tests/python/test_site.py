@@ -65,8 +65,8 @@ def seen_by_chromium(page, tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("chromium is not installed")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,1000", "--virtual-time-budget=3000",
-               "--enable-logging=stderr", "--dump-dom", page]
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,1000",
+               "--virtual-time-budget=3000", "--enable-logging=stderr", "--dump-dom", page]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | {"HOME": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     errors = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
