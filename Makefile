@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-walks test-gpu python test-python wheel demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-walks test-gpu python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -68,6 +68,9 @@ test-python: python ## the tests of the Python module
 
 wheel: python    ## a wheel and a source distribution of the Python module in build/packages
 	@scripts/wheel.sh
+
+docs: python     ## all documents and the Python API as one site, build/site/index.html
+	@.venv/bin/python scripts/docs.py
 
 demo:            ## the main job, end to end, on a built-in dataset
 	@scripts/demo.sh

@@ -138,7 +138,7 @@ fi
 
 # The Python module is built by these and tested with the others, in .venv (whose torch is libtorch's too, unless another was chosen).
 if [ "$purpose" = python ]; then
-  packages=(scikit-build-core nanobind pytest tqdm pandas pyarrow scikit-learn pillow mypy)
+  packages=(scikit-build-core nanobind pytest tqdm pandas pyarrow scikit-learn pillow mypy nbclient ipykernel markdown-it-py)
   wanted=build/python_packages
   if [ "$(cat $wanted 2>/dev/null)" != "${packages[*]}" ] || [ ! -x .venv/bin/pip ]; then
     echo "setup: installing what the Python module needs into .venv (once)" >&2

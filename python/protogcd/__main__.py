@@ -2,7 +2,7 @@
 import sys
 
 
-def main():
+def main() -> int:
     from . import _core
     sys.stdout.flush()
     return _core.main(sys.argv[1:])

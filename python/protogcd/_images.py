@@ -1,16 +1,21 @@
 """Images as people have them: a folder, paths, bytes, arrays, PIL images, tensors, datasets."""
 import os
+from typing import Any, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import DataError
 
+#: What the extension takes: a path, the bytes of an image file, or pixels.
+Readable = Union[str, bytes, NDArray[np.uint8]]
 
-def is_folder(images):
+
+def is_folder(images: Any) -> bool:
     return isinstance(images, (str, os.PathLike)) and os.path.isdir(images)
 
 
-def _pixels(image, place):
+def _pixels(image: Any, place: int) -> NDArray[np.uint8]:
     """uint8 [height, width, 3] of an array or tensor; channels may come first where the first axis can be nothing else."""
     array = np.asarray(image) if not hasattr(image, "__dlpack__") or isinstance(image, np.ndarray) else _by_dlpack(image)
     if array.dtype != np.uint8:
@@ -28,14 +33,14 @@ def _pixels(image, place):
     return np.ascontiguousarray(array)
 
 
-def _by_dlpack(tensor):
+def _by_dlpack(tensor: Any) -> NDArray[Any]:
     try:
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError, TypeError):  # of another device
         return np.asarray(tensor.cpu() if hasattr(tensor, "cpu") else tensor)
 
 
-def one_image(image, place=0):
+def one_image(image: Any, place: int = 0) -> Readable:
     """A path (str), the bytes of an image file, or pixels."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         return bytes(image)
@@ -50,7 +55,7 @@ def one_image(image, place=0):
     raise DataError(f"image {place}: a {type(image).__name__} is no image", "expected a path, bytes, a uint8 array, a PIL image or a tensor")
 
 
-def image_list(images):
+def image_list(images: Any) -> list[Readable]:
     """Any collection of images as a list of paths, bytes and pixels."""
     if isinstance(images, (str, os.PathLike, bytes, bytearray)) or hasattr(images, "convert") and hasattr(images, "mode"):
         images = [images]
@@ -66,25 +71,31 @@ def image_list(images):
             images = [array]
         else:
             images = list(array)
-    elif hasattr(images, "__getitem__") and hasattr(images, "__len__") and not isinstance(images, (list, tuple)):
-        images = [_without_label(images[i]) for i in range(len(images))]  # a torch Dataset
+    elif is_dataset(images):
+        images = [_without_label(images[i]) for i in range(len(images))]
     return [one_image(_without_label(image), place) for place, image in enumerate(images)]
 
 
-def _without_label(item):
+def is_dataset(images: Any) -> bool:
+    """A torch Dataset, or what behaves like one."""
+    is_array = hasattr(images, "__array__") or hasattr(images, "__dlpack__") or hasattr(images, "column_names")
+    return hasattr(images, "__getitem__") and hasattr(images, "__len__") and not isinstance(images, (list, tuple, dict, str, bytes)) and not is_array
+
+
+def _without_label(item: Any) -> Any:
     """A Dataset's item may be (image, label)."""
     return item[0] if isinstance(item, tuple) and len(item) in (2, 3) else item
 
 
-def image_column(dataset):
+def image_column(dataset: Any) -> str:
     names = [name for name, feature in dataset.features.items() if type(feature).__name__ == "Image"]
     if not names:
         names = [name for name in ("image", "img", "path", "file_name") if name in dataset.column_names]
     if not names:
         raise DataError(f"no column of images among {', '.join(dataset.column_names)}")
-    return names[0]
+    return str(names[0])
 
 
-def save_png(pixels, path):
+def save_png(pixels: NDArray[np.uint8], path: "str | os.PathLike[str]") -> None:
     from PIL import Image
     Image.fromarray(pixels).save(path)

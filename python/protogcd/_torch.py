@@ -12,14 +12,14 @@ import sys
 _SPIN = "GOMP_SPINCOUNT"
 
 
-def _torch_folder():
+def _torch_folder() -> pathlib.Path:
     found = importlib.util.find_spec("torch")
     if found is None or not found.submodule_search_locations:
         raise ImportError("protogcd needs torch: pip install 'torch==2.13.*'")
     return pathlib.Path(next(iter(found.submodule_search_locations)))
 
 
-def load():
+def load() -> bool:
     """Whether the runtime was loaded by somebody else before, with its own idea of waiting."""
     if "torch" in sys.modules:
         return _SPIN not in os.environ and "OMP_WAIT_POLICY" not in os.environ

@@ -1,18 +1,20 @@
 """Clustering, counting and maps of plain arrays of features."""
 import json
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _host
 from .errors import DataError, UsageError
 
 
 class Clustering(NamedTuple):
-    labels: np.ndarray      #: [n] int64
-    centroids: np.ndarray   #: [k, d] float32
-    inertia: float          #: sum of squared distances to the rows' own centroids
-    iterations: int         #: of the start that was kept
+    """What k-means found."""
+    labels: NDArray[np.int64]        #: [n] int64
+    centroids: NDArray[np.float32]   #: [k, d] float32
+    inertia: float                   #: sum of squared distances to the rows' own centroids
+    iterations: int                  #: of the start that was kept
 
 
 class ClassNumber(NamedTuple):
@@ -22,21 +24,21 @@ class ClassNumber(NamedTuple):
     high: int
     sure: str               #: "sure", "fairly sure" or "unsure"
     k_old: int
-    details: dict           #: what the program's --json has
+    details: dict[str, Any]  #: what the program's --json has
 
     @property
-    def k_new(self):
+    def k_new(self) -> int:
         return self.k - self.k_old
 
 
-def _rows(values, name="X"):
+def _rows(values: ArrayLike, name: str = "X") -> NDArray[np.float32]:
     array = np.ascontiguousarray(values, dtype=np.float32)
     if array.ndim != 2:
         raise DataError(f"{name}: expected rows of features, found an array of shape {array.shape}")
     return array
 
 
-def class_numbers(y):
+def class_numbers(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Labels with -1, None or NaN for unlabelled samples: the old classes, sorted, and numbers [n] with -1 where there is no label."""
     values = np.asarray(y)
     if values.ndim != 1:
@@ -54,7 +56,8 @@ def class_numbers(y):
     return classes, numbers
 
 
-def kmeans(X, k, *, starts=10, max_iterations=300, tolerance=1e-4, seed=0, threads=None):
+def kmeans(X: ArrayLike, k: int, *, starts: int = 10, max_iterations: int = 300, tolerance: float = 1e-4, seed: int = 0,
+           threads: Optional[int] = None) -> Clustering:
     """K-means by greedy k-means++ and Lloyd's algorithm, the tightest of several starts. The same for any number of threads.
 
     >>> import numpy as np
@@ -66,7 +69,8 @@ def kmeans(X, k, *, starts=10, max_iterations=300, tolerance=1e-4, seed=0, threa
     return _cluster(X, np.zeros(0, np.int64), k, starts, max_iterations, tolerance, seed, threads)
 
 
-def semi_supervised_kmeans(X, y, k, *, starts=10, max_iterations=300, tolerance=1e-4, seed=0, threads=None):
+def semi_supervised_kmeans(X: ArrayLike, y: Any, k: int, *, starts: int = 10, max_iterations: int = 300, tolerance: float = 1e-4,
+                           seed: int = 0, threads: Optional[int] = None) -> Clustering:
     """The semi-supervised k-means of generalized category discovery (Vaze et al., CVPR 2022).
 
     y: labels, with -1 (or None) for unlabelled rows. Labelled rows stay in the cluster of their class; cluster i is the i-th of the
@@ -78,6 +82,7 @@ def semi_supervised_kmeans(X, y, k, *, starts=10, max_iterations=300, tolerance=
     >>> semi_supervised_kmeans(X, y, 3).labels.tolist()
     [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
     """
+    X = _rows(X)
     _, numbers = class_numbers(y)
     if len(numbers) != len(X):
         raise DataError(f"X has {len(X)} rows and y {len(numbers)}")
@@ -86,13 +91,15 @@ def semi_supervised_kmeans(X, y, k, *, starts=10, max_iterations=300, tolerance=
     return _cluster(X, numbers, k, starts, max_iterations, tolerance, seed, threads)
 
 
-def _cluster(X, numbers, k, starts, max_iterations, tolerance, seed, threads):
+def _cluster(X: ArrayLike, numbers: NDArray[np.int64], k: int, starts: int, max_iterations: int, tolerance: float, seed: int,
+             threads: Optional[int]) -> Clustering:
     _host.begin()
     return Clustering(*_core.cluster(_rows(X), numbers, int(k), int(starts), int(max_iterations), float(tolerance), int(seed),
                                      _host.number_of_threads(threads), _host.is_main_thread()))
 
 
-def tsne(X, *, perplexity=30.0, iterations=1000, seed=0, threads=None):
+def tsne(X: ArrayLike, *, perplexity: float = 30.0, iterations: int = 1000, seed: int = 0,
+         threads: Optional[int] = None) -> NDArray[np.float32]:
     """A map of the rows in two dimensions, [n, 2]: t-SNE. The same for any number of threads.
 
     >>> import numpy as np
@@ -100,10 +107,11 @@ def tsne(X, *, perplexity=30.0, iterations=1000, seed=0, threads=None):
     (50, 2)
     """
     _host.begin()
-    return _core.tsne(_rows(X), float(perplexity), int(iterations), int(seed), _host.number_of_threads(threads), _host.is_main_thread())
+    return np.asarray(_core.tsne(_rows(X), float(perplexity), int(iterations), int(seed), _host.number_of_threads(threads), _host.is_main_thread()),
+                      np.float32)
 
 
-def count_classes(X, y, *, k_max: Optional[int] = None, threads=None) -> ClassNumber:
+def count_classes(X: ArrayLike, y: Any, *, k_max: Optional[int] = None, threads: Optional[int] = None) -> ClassNumber:
     """How many classes there are among features X, of which some rows have labels y (-1: none): by nearest neighbours of labelled rows."""
     _host.begin()
     rows = _rows(X)
@@ -124,5 +132,6 @@ def count_classes(X, y, *, k_max: Optional[int] = None, threads=None) -> ClassNu
     return class_number_of(found)
 
 
-def class_number_of(found):
-    return ClassNumber(found["k"], *found["interval"], found["sure"], found["k"] - found["k_new"], found)
+def class_number_of(found: dict[str, Any]) -> ClassNumber:
+    low, high = found["interval"]
+    return ClassNumber(found["k"], low, high, found["sure"], found["k"] - found["k_new"], found)

@@ -4,14 +4,17 @@
 class Error(Exception):
     """What went wrong, naming the input at fault; `hint` says what to do about it, if anything can be said."""
 
-    def __init__(self, message, hint=""):
+    message: str
+    hint: str
+
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message, self.hint = message, hint
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type["Error"], tuple[str, str]]:
         return type(self), (self.message, self.hint)
 
 
@@ -38,7 +41,7 @@ class DeviceError(Error, RuntimeError):
 class FileError(Error, OSError):
     """Reading or writing files: permissions, a full disk."""
 
-    def __init__(self, message, hint=""):
+    def __init__(self, message: str, hint: str = "") -> None:
         OSError.__init__(self, message)
         self.message, self.hint = message, hint
 

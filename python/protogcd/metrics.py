@@ -5,9 +5,10 @@
 GcdAccuracy(all=0.75, old=1.0, new=0.5)
 """
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from .errors import DataError
@@ -20,7 +21,7 @@ class GcdAccuracy(NamedTuple):
     new: float
 
 
-def _numbers(values, name):
+def _numbers(values: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Class numbers 0, 1, ... in the order of the sorted values, whatever those are."""
     array = np.asarray(values)
     if array.ndim != 1:
@@ -29,7 +30,7 @@ def _numbers(values, name):
     return names, np.ascontiguousarray(numbers, dtype=np.int32)
 
 
-def _matched(y_true, y_pred):
+def _matched(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], float, float]:
     classes, truths = _numbers(y_true, "y_true")
     _, predictions = _numbers(y_pred, "y_pred")
     if len(truths) != len(predictions):
@@ -38,7 +39,7 @@ def _matched(y_true, y_pred):
     return classes, truths, predictions, class_of_cluster, nmi, ari
 
 
-def gcd_accuracy(y_true, y_pred, old):
+def gcd_accuracy(y_true: ArrayLike, y_pred: ArrayLike, old: ArrayLike) -> GcdAccuracy:
     """Clustering accuracy ("v2") over all samples and over those of old and of new classes: one optimal matching of clusters to classes.
 
     y_true: classes, of any kind that sorts (numbers or texts). y_pred: clusters, likewise; only which samples share one matters.
@@ -58,13 +59,13 @@ def gcd_accuracy(y_true, y_pred, old):
     else:
         is_old = np.isin(classes, old)[truths] if len(truths) else np.zeros(0, bool)
 
-    def share(chosen):
+    def share(chosen: NDArray[np.bool_]) -> float:
         return float(right[chosen].mean()) if chosen.any() else math.nan
 
     return GcdAccuracy(share(np.ones(len(right), bool)), share(is_old), share(~is_old))
 
 
-def match_clusters(y_true, y_pred):
+def match_clusters(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, Any]:
     """Which class each cluster stands for under the best one-to-one matching: {cluster: class}; clusters that stand for none are absent.
 
     >>> match_clusters(["a", "a", "b"], [1, 1, 0]) == {1: "a", 0: "b"}
@@ -75,7 +76,7 @@ def match_clusters(y_true, y_pred):
     return {cluster.item(): classes[number].item() for cluster, number in zip(clusters, class_of_cluster) if number >= 0}
 
 
-def nmi(y_true, y_pred):
+def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Normalised mutual information (arithmetic mean, scikit-learn's default).
 
     >>> nmi([0, 0, 1, 1], [3, 3, 2, 2])
@@ -84,7 +85,7 @@ def nmi(y_true, y_pred):
     return _matched(y_true, y_pred)[4]
 
 
-def ari(y_true, y_pred):
+def ari(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Adjusted Rand index.
 
     >>> ari([0, 0, 1, 1], [3, 3, 2, 2])

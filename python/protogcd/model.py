@@ -1,76 +1,88 @@
 """A trained model, from the folder of a finished run."""
 import os
+from collections.abc import Callable, Iterator
+from typing import Any, Optional, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _core, _host, _images
-from .predictions import Predictions
+from .predictions import Part, Predictions
+
+Path = Union[str, os.PathLike[str]]
 
 
 class Model:
     """Classes of images, how sure, and which are outliers.
 
-    model = protogcd.Model.load("run")
-    p = model.predict(["a.jpg", "b.jpg"])     # or a folder, bytes, uint8 arrays, PIL images, tensors, datasets
-    p.label, p.confidence, p.is_new, p.is_outlier
+        model = protogcd.Model.load("run")
+        p = model.predict(["a.jpg", "b.jpg"])     # or a folder, bytes, uint8 arrays, PIL images, tensors, datasets
+        p.label, p.confidence, p.is_new, p.is_outlier
     """
 
     #: Images in memory that are worked on at once: bytes are decoded to pixels for this many.
     _PART = 512
 
-    def __init__(self, run, *, backbone="", device="auto", dtype="auto", threads=None):
+    def __init__(self, run: Path, *, backbone: Path = "", device: str = "auto", dtype: str = "auto", threads: Optional[int] = None) -> None:
         _host.begin()
         self._arguments = (os.path.abspath(os.fspath(run)), os.path.abspath(os.fspath(backbone)) if backbone else "", device, dtype, threads)
         self._model = _core.Model.load(*self._arguments[:4], _host.number_of_threads(threads))
 
     @classmethod
-    def load(cls, run, **options):
+    def load(cls, run: Path, *, backbone: Path = "", device: str = "auto", dtype: str = "auto", threads: Optional[int] = None) -> "Model":
         """run: a run's folder; backbone=: where the backbone's file is now, if it was moved; device=, dtype=, threads=."""
-        return cls(run, **options)
+        return cls(run, backbone=backbone, device=device, dtype=dtype, threads=threads)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., "Model"], tuple[Any, ...]]:
         return _loaded, self._arguments
 
     @property
-    def folder(self):
+    def folder(self) -> str:
+        """Of the run."""
         return self._arguments[0]
 
     @property
-    def classes(self):
+    def classes(self) -> list[str]:
         """Names of all classes: the old ones, then the new."""
         return self._model.classes
 
     @property
-    def old_classes(self):
+    def old_classes(self) -> list[str]:
+        """Those that had labels."""
         return self.classes[: self._model.old_classes]
 
     @property
-    def new_classes(self):
+    def new_classes(self) -> list[str]:
+        """Those that were found."""
         return self.classes[self._model.old_classes:]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<protogcd.Model of {len(self.old_classes)} old and {len(self.new_classes)} new classes, {self.folder}>"
 
-    def predict(self, images, *, probabilities=False, progress=None):
-        """A Predictions with a row for each image, in their order; images that cannot be read have the label None."""
+    def predict(self, images: Any, *, probabilities: bool = False, progress: _host.Progress = None) -> Predictions:
+        """A Predictions with a row for each image, in their order; images that cannot be read have the label None (those of a folder come last)."""
         _host.begin()
         with _host.progress_of(progress) as show:
             if _images.is_folder(images):
                 found = self._model.predict_folder(os.path.abspath(os.fspath(images)), probabilities, _host.write_log, show, _host.is_main_thread())
-                return Predictions._of([found], [0], len(found["path"]), self.classes)
+                names = [*found["path"], *(name for name, _ in found["unread"])]
+                found["position"] = np.arange(len(found["path"]))  # which were among all files of the folder
+                return Predictions._of([Part(found, list(range(len(names))), names)], names, self.classes)
             items = _images.image_list(images)
-            parts = list(self._parts(items))
-            found = [self._model.predict(part, probabilities, _host.write_log, show, _host.is_main_thread()) for _, part in parts]
-        return Predictions._of(found, [positions for positions, _ in parts], len(items), self.classes)
+            parts = []
+            for rows, part in self._parts(items):
+                found = self._model.predict(part, probabilities, _host.write_log, show, _host.is_main_thread())
+                parts.append(Part(found, rows, [_name(item, place) for place, item in enumerate(part)]))
+        return Predictions._of(parts, [_name(item, place) for place, item in enumerate(items)], self.classes)
 
-    def embed(self, images, *, progress=None):
+    def embed(self, images: Any, *, progress: _host.Progress = None) -> NDArray[np.float32]:
         """Features [n, d], unit rows; NaN where an image cannot be read."""
         _host.begin()
         if _images.is_folder(images):
             found = self.predict(images, progress=False)
             images = list(found.path)
         items = _images.image_list(images)
-        rows = None
+        rows: Optional[NDArray[np.float32]] = None
         with _host.progress_of(progress) as show:
             for positions, part in self._parts(items):
                 read, values, unread = self._model.embed(part, _host.write_log, show, _host.is_main_thread())
@@ -81,7 +93,7 @@ class Model:
                     _host.logger.warning("%s: %s", name, reason)
         return rows if rows is not None else np.zeros((0, 0), np.float32)
 
-    def _parts(self, items):
+    def _parts(self, items: list[_images.Readable]) -> Iterator[tuple[list[int], list[_images.Readable]]]:
         """Paths at once, images in memory some at a time: (positions in the list, images)."""
         paths = [i for i, item in enumerate(items) if isinstance(item, str)]
         if paths:
@@ -92,5 +104,9 @@ class Model:
             yield part, [items[i] for i in part]
 
 
-def _loaded(run, backbone, device, dtype, threads):
+def _name(image: _images.Readable, place: int) -> str:
+    return image if isinstance(image, str) else f"image {place}"
+
+
+def _loaded(run: Path, backbone: Path, device: str, dtype: str, threads: Optional[int]) -> Model:
     return Model(run, backbone=backbone, device=device, dtype=dtype, threads=threads)

@@ -7,11 +7,12 @@ import os
 import pathlib
 import shutil
 import tempfile
+from typing import Any, Optional
 
 from . import _host
-from .arrays import class_number_of
+from .arrays import ClassNumber, class_number_of
 from .errors import FileError, ModelFileError
-from .model import Model
+from .model import Model, Path
 from .predictions import Predictions
 
 
@@ -21,55 +22,59 @@ class Run:
     A run without `out=` lives in a temporary folder that goes with the object; `save` keeps it.
     """
 
-    def __init__(self, folder, *, temporary=None):
+    def __init__(self, folder: Path, *, temporary: "Optional[tempfile.TemporaryDirectory[str]]" = None) -> None:
         self.folder = pathlib.Path(folder).resolve()
         self._temporary = temporary
         file = self.folder / "result.json"
         if not file.is_file():
             raise ModelFileError(f"{folder}: there is no result.json in it", "a run that was stopped goes on with resume=True")
-        self.result = json.loads(file.read_text(encoding="utf-8", errors="replace"))
-        self._model = None
+        self.result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8", errors="replace"))
+        self._model: Optional[Model] = None
 
     @property
-    def model(self):
+    def model(self) -> Model:
+        """Loaded when it is first asked for."""
         if self._model is None:
             self._model = Model(self.folder)
         return self._model
 
     @property
-    def k(self):
-        return self.result["k"]
+    def k(self) -> int:
+        """All classes, old and new."""
+        return int(self.result["k"])
 
     @property
-    def estimate(self):
+    def estimate(self) -> Optional[ClassNumber]:
         """The ClassNumber where K was not given, else None."""
         found = self.result.get("estimate")
         return class_number_of(found) if found else None
 
     @property
-    def classes(self):
+    def classes(self) -> list[dict[str, Any]]:
         """A list of dicts: name, is_new, images, confidence, and stability where it was measured."""
-        return self.result["classes"]
+        found: list[dict[str, Any]] = self.result["classes"]
+        return found
 
     @property
-    def accuracy(self):
+    def accuracy(self) -> Optional[dict[str, float]]:
         """All, Old and New in percent where the truth was given, else None."""
         if self.result.get("all") is None:
             return None
         return {name: self.result[name] for name in ("all", "old", "new")}
 
     @property
-    def predictions(self):
+    def predictions(self) -> Predictions:
+        """The unlabelled images."""
         return Predictions.read(self.folder / "predictions.csv", [one["name"] for one in self.classes])
 
-    def report(self):
+    def report(self) -> pathlib.Path:
         """Path of the page; it is written anew where the run has none."""
         page = self.folder / "report.html"
         if not page.is_file():
             _host.call("report", {"run": self.folder})
         return page
 
-    def save(self, folder):
+    def save(self, folder: Path) -> "Run":
         """Copies the run there, and goes on living there."""
         target = pathlib.Path(folder)
         if target.exists():
@@ -85,11 +90,11 @@ class Run:
             self._temporary = None
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         new = sum(one["is_new"] for one in self.classes)
         return f"<protogcd.Run of {len(self.classes) - new} old and {new} new classes, {self.folder}>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         predictions = self.predictions
         cards = []
         for one in sorted(self.classes, key=lambda found: (not found["is_new"], -found["images"]))[:24]:
@@ -102,11 +107,11 @@ class Run:
         more = f"<p>{len(self.classes) - 24} more classes</p>" if len(self.classes) > 24 else ""
         return f"<div>{html.escape(repr(self))}<br>{''.join(cards)}{more}</div>"
 
-    def _image(self, path):
+    def _image(self, path: str) -> str:
         return path if os.path.isabs(path) else os.path.join(self.folder, path)
 
 
-def _thumbnail(path, side=64):
+def _thumbnail(path: str, side: int = 64) -> str:
     try:
         from PIL import Image, ImageOps
         with Image.open(path) as image:
@@ -118,5 +123,5 @@ def _thumbnail(path, side=64):
     return f'<img width="{side}" height="{side}" alt="" src="data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}">'
 
 
-def temporary_folder():
+def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="protogcd-", ignore_cleanup_errors=True)

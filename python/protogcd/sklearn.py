@@ -1,5 +1,8 @@
 """A scikit-learn estimator on feature arrays: labels of some rows in, classes of all out."""
+from typing import Any, Optional, Union
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,10 +20,12 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
     (texts: new-01, ...); labels_ are those of the rows that it was fitted on.
     """
 
-    def __init__(self, n_classes=None, *, temperature=0.1, starts=10, random_state=0):
+    def __init__(self, n_classes: Optional[int] = None, *, temperature: float = 0.1, starts: int = 10,
+                 random_state: Union[int, np.random.RandomState, None] = 0) -> None:
         self.n_classes, self.temperature, self.starts, self.random_state = n_classes, temperature, starts, random_state
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> "ProtoGCD":
+        """Finds the classes among rows X, of which some have labels y."""
         X, y = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(y)
         unlabelled = y == -1 if y.dtype.kind in "iuf" else np.zeros(len(y), bool)
@@ -33,45 +38,50 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
         scaled = self._unit(X)
         if k == len(old) and not unlabelled.any():
             centres = np.stack([scaled[numbers == i].mean(0) for i in range(k)])
-            self.labels_ = old[numbers]
+            rows = numbers
         else:
             found = semi_supervised_kmeans(scaled, numbers, k, starts=self.starts, seed=self._seed())
             centres = found.centroids
-            self.labels_ = None
+            rows = found.labels
         self.classes_ = np.concatenate([old, self._new_names(old, k - len(old))]) if k > len(old) else old
         self.prototypes_ = self._unit(centres)
-        if self.labels_ is None:
-            self.labels_ = self.classes_[found.labels]
+        self.labels_: NDArray[Any] = self.classes_[rows]
         self.n_classes_ = k
         return self
 
-    def fit_predict(self, X, y):
+    def fit_predict(self, X: Any, y: Any) -> NDArray[Any]:
+        """`fit`, and the labels of these rows."""
         return self.fit(X, y).labels_
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """The posterior of every class, [n, n_classes_]."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float32, reset=False)
         scores = self._unit(X) @ self.prototypes_.T / self.temperature
         scores = np.exp(scores - scores.max(1, keepdims=True))
-        return scores / scores.sum(1, keepdims=True)
+        shares: NDArray[np.float32] = scores / scores.sum(1, keepdims=True)
+        return shares
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each row."""
         nearest = self.predict_proba(X).argmax(1)
-        return self.classes_[nearest]
+        labels: NDArray[Any] = self.classes_[nearest]
+        return labels
 
     @staticmethod
-    def _unit(X):
+    def _unit(X: Any) -> NDArray[np.float32]:
         rows = np.asarray(X, np.float32)
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        unit: NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        return unit
 
-    def _seed(self):
+    def _seed(self) -> int:
         if self.random_state is None:
             return 0
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
         return int(self.random_state.randint(2**31 - 1))
 
-    def _number_of_classes(self, X, numbers, old):
+    def _number_of_classes(self, X: NDArray[np.float32], numbers: NDArray[np.int64], old: int) -> int:
         if self.n_classes is not None:
             if self.n_classes < old:
                 raise ValueError(f"n_classes={self.n_classes}: {old} classes are labelled already")
@@ -84,10 +94,10 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
             return old
 
     @staticmethod
-    def _new_names(old, count):
+    def _new_names(old: NDArray[Any], count: int) -> NDArray[Any]:
         if old.dtype.kind in "iu":
             return np.arange(old.max() + 1, old.max() + 1 + count, dtype=old.dtype)
         if old.dtype.kind == "f":
-            return np.floor(old.max()) + 1 + np.arange(count)
+            return np.asarray(np.floor(old.max()) + 1 + np.arange(count))
         digits = max(2, len(str(count)))
         return np.array([f"new-{i + 1:0{digits}}" for i in range(count)])
