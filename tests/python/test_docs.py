@@ -38,7 +38,7 @@ def workplace(tmp_path_factory):
     os.chdir(before)
 
 
-@pytest.mark.parametrize("line, code, needs", blocks())
+@pytest.mark.parametrize("line, code, needs", list(blocks()))
 def test_code_of_the_page_runs(line, code, needs, workplace):
     compiled = compile("\n" * line + code, str(PAGE), "exec")
     if needs is None:
