@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <span>
+#include <variant>
 
 #include "protogcd/api/class_number.h"
 #include "protogcd/api/demo.h"
@@ -11,6 +13,7 @@
 #include "protogcd/api/request_options.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/image/decode.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 #include "tests/discovery/run_helpers.h"
@@ -22,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::message_of;
 using testing::TinyRun;
@@ -106,6 +110,31 @@ TEST(LibraryRun, IsResumedPredictedWithReportedAndCorrected) {
   next.settings["corrections"] = library.tiny.folder / "c.csv";
   next.settings["previous"] = library.tiny.folder / "run";
   EXPECT_GT(discover(next, library.context).labelled, 20u);
+}
+
+TEST(LibraryRun, ImagesInMemoryAreThoseOfTheirFiles) {
+  const LibraryRun library;
+  discover(library.request("run"), library.context);
+  const Model model = Model::load(library.tiny.folder / "run", library.context);
+  const std::vector<fs::path> files = {library.tiny.folder / "demo/unlabelled/00001.png",
+                                       library.tiny.folder / "demo/unlabelled/00002.png"};
+  const std::string encoded = read_text_file(files[0]), broken = "no image";
+  const Image pixels = std::get<Image>(read_image(files[1]));
+  const std::vector<ImageInMemory> images = {
+      {.name = "first", .encoded = std::as_bytes(std::span(encoded))},
+      {.name = "broken", .encoded = std::as_bytes(std::span(broken))},
+      {.name = "second", .pixels = pixels.pixels, .width = pixels.width, .height = pixels.height}};
+
+  const PredictedImages expected = model.predict(files, true), found = model.predict(images, true);
+  ASSERT_EQ(found.images.size(), 2u);
+  EXPECT_THAT(found.positions, ElementsAre(0, 2));
+  EXPECT_EQ(found.images[1].path, "second");
+  EXPECT_EQ(found.images[0].class_name, expected.images[0].class_name);
+  EXPECT_EQ(found.probabilities.size(), 32u);
+  EXPECT_EQ(found.probabilities, expected.probabilities);
+  ASSERT_EQ(found.unread.size(), 1u);
+  EXPECT_EQ(found.unread[0].path, "broken");
+  EXPECT_EQ(model.embed(images).values, model.embed(files).values);
 }
 
 TEST(LibraryRun, TellsItsHostAndNobodyElse) {
