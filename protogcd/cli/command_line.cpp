@@ -414,33 +414,48 @@ void resolve_options(DeclaredVerb& declared, const std::vector<std::string>& giv
   finish_options(declared);
 }
 
-nlohmann::json call_verb(const Verb& verb, const KeyedValues& options, const Context& host) {
+namespace {
+
+std::unique_ptr<DeclaredVerb> declared_call(const Verb& verb, const KeyedValues& options) {
   std::vector<std::string> as_flags;  // what chooses among a verb's variants
   for (const auto& [key, values] : options)
     if (!values.empty())
       as_flags.push_back(fmt::format("--{}={}", kebab_case(key), values.front()));
-  DeclaredVerb declared(verb, as_flags);
+  auto declared = std::make_unique<DeclaredVerb>(verb, as_flags);
   for (const auto& [key, values] : options) {
-    Option* option = declared.table.find(key);
+    Option* option = declared->table.find(key);
     if (option == nullptr) {
       std::vector<std::string> keys;
-      for (const Option& known : declared.table.options()) keys.push_back(known.key());
-      const std::string whose = declared.table.explanation(key);
+      for (const Option& known : declared->table.options()) keys.push_back(known.key());
+      const std::string whose = declared->table.explanation(key);
       throw UsageError(fmt::format("{}: there is no option '{}'{}", verb.name, key,
                                    whose.empty() ? did_you_mean(key, keys) : whose));
     }
-    if (const auto problem = option->assign(values, OptionSource::kFlag))
+    const bool joins = !option->is_list() && values.size() > 1;
+    const std::vector<std::string> joined = {joins ? join(values, ",") : ""};
+    if (const auto problem = option->assign(joins ? joined : values, OptionSource::kFlag))
       throw UsageError(fmt::format("{}: {}", option_name(key), *problem));
   }
-  finish_options(declared);
-  declared.common.json = true;
+  finish_options(*declared);
+  declared->common.json = true;
+  return declared;
+}
+
+}  // namespace
+
+void check_verb_call(const Verb& verb, const KeyedValues& options) {
+  declared_call(verb, options);
+}
+
+nlohmann::json call_verb(const Verb& verb, const KeyedValues& options, const Context& host) {
+  const auto declared = declared_call(verb, options);
   nlohmann::json found;
-  Session session{.context = context_of(declared.common, host),
-                  .common = declared.common,
-                  .options = declared.table,
+  Session session{.context = context_of(declared->common, host),
+                  .common = declared->common,
+                  .options = declared->table,
                   .host_stop = host.stop,
                   .answer = [&](const nlohmann::json& object) { found = object; }};
-  declared.action(session);
+  declared->action(session);
   return found;
 }
 

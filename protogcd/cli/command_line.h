@@ -19,7 +19,11 @@ using KeyedValues = std::vector<std::pair<std::string, std::vector<std::string>>
 /// Runs one verb for a host that is no command line: options by key, the answer as a value (null
 /// where the verb has none), errors as they are thrown. Log, progress and stop are the host's;
 /// device, threads, seed and the like are options of the verb.
+/// Where a value is a list and the option is not, it gets them with commas between.
 nlohmann::json call_verb(const Verb& verb, const KeyedValues& options, const Context& host);
+
+/// What `call_verb` would say of these options before it does anything.
+void check_verb_call(const Verb& verb, const KeyedValues& options);
 
 /// A verb with its options declared, ready to be parsed, completed or documented.
 struct DeclaredVerb {

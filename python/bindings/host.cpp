@@ -2,16 +2,37 @@
 
 #include <nanobind/stl/string.h>
 
-#include <array>
+#include <c10/util/Exception.h>
+
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <filesystem>
+#include <mutex>
 #include <new>
+#include <set>
 
 #include "protogcd/core/text.h"
 
 namespace protogcd::python {
 namespace {
+
+bool interpreter_lives() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return nb::is_alive() && !Py_IsFinalizing();
+#else
+  return nb::is_alive() && !_Py_IsFinalizing();
+#endif
+}
+
+nb::object in_python_type(const std::string& text) {
+  return text_of(text);
+}
+template <class Number>
+nb::object in_python_type(Number number) {
+  return nb::cast(number);
+}
 
 /// Calls into Python from any thread. An exception there has nobody to go to but the interpreter's
 /// hook: the work goes on.
@@ -19,14 +40,21 @@ class Callback {
  public:
   explicit Callback(nb::object function) : function_(std::move(function)) {}
   ~Callback() {
+    if (!interpreter_lives()) {
+      function_.release();  // gone with the interpreter
+      return;
+    }
     const nb::gil_scoped_acquire lock;
     function_.reset();
   }
   template <class... Arguments>
   void operator()(Arguments&&... arguments) const {
+    // A thread that asks for the lock of an interpreter that ends is ended, and the process with
+    // it.
+    if (!interpreter_lives()) return;
     const nb::gil_scoped_acquire lock;
     try {
-      function_(std::forward<Arguments>(arguments)...);
+      function_(in_python_type(std::forward<Arguments>(arguments))...);
     } catch (nb::python_error& error) {
       error.discard_as_unraisable("protogcd");
     }
@@ -40,7 +68,7 @@ class PythonLog : public LogSink {
  public:
   explicit PythonLog(nb::object function) : write_(std::move(function)) {}
   void write(LogLevel level, std::string_view message) override {
-    write_(static_cast<int>(level), as_keywords(std::string(message)));
+    write_(static_cast<int>(level), in_python(std::string(message)));
   }
   std::string spell(std::string_view key) const override { return as_keyword(key); }
 
@@ -54,7 +82,7 @@ class PythonProgress : public ProgressSink {
   void show(const ProgressState& state) override {
     show_(state.task, state.done, state.total, state.unit, state.last);
   }
-  void say(const std::string& line) override { show_(line, 0, 0, "", true); }
+  void say(const std::string& line) override { show_(line, 0, 0, std::string(), true); }
 
  private:
   Callback show_;
@@ -63,11 +91,23 @@ class PythonProgress : public ProgressSink {
 // A handler can reach nothing but globals.
 std::atomic<const StopToken*> token_of_signals = nullptr;
 
+/// Calls that are under way.
+struct CallsUnderWay {
+  std::mutex mutex;
+  std::condition_variable one_ended;
+  std::multiset<const StopToken*> stops;
+};
+
+CallsUnderWay& calls_under_way() {
+  static auto* calls = new CallsUnderWay;  // outlives every thread
+  return *calls;
+}
+
 extern "C" void protogcd_python_interrupt(int /*number*/) {
   if (const StopToken* token = token_of_signals) token->request_stop();
 }
 
-void raise(const char* type, const std::string& message, const std::string& hint) {
+void raise_error(const char* type, const std::string& message, const std::string& hint) {
   const nb::object made =
       nb::module_::import_("protogcd.errors")
           .attr(type)(nb::str(message.c_str(), message.size()), nb::str(hint.c_str(), hint.size()));
@@ -98,22 +138,20 @@ const char* type_of(ErrorKind kind) {
   return "InternalError";
 }
 
-/// Options of a command to paste are flags, all others keywords.
-std::string in_python(const std::string& marked) {
-  const bool is_command = marked.find("protogcd ") != std::string::npos;
-  return is_command
-             ? spelled(marked,
-                       [](std::string_view key) { return "--" + kebab_case(std::string(key)); })
-             : as_keywords(spelled(marked, as_keyword));
-}
-
 void translate(const std::exception_ptr& thrown, void* /*payload*/) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    raise(type_of(error.kind()), in_python(error.marked()), in_python(error.marked_hint()));
+    raise_error(type_of(error.kind()), in_python(error.marked()), in_python(error.marked_hint()));
   } catch (const std::filesystem::filesystem_error& error) {
-    raise("FileError", "'" + error.path1().string() + "': " + error.code().message(), "");
+    raise_error("FileError", "'" + error.path1().string() + "': " + error.code().message(), "");
+  } catch (const std::bad_alloc&) {
+    raise_error("DeviceError", "out of memory", "");
+  } catch (const c10::Error& error) {
+    const std::string what = error.what_without_backtrace();
+    const bool is_memory =
+        what.find("allocate memory") != what.npos || what.find("out of memory") != what.npos;
+    raise_error(is_memory ? "DeviceError" : "InternalError", what, "");
   }
 }
 
@@ -123,26 +161,41 @@ std::string as_keyword(std::string_view key) {
   return std::string(key) + "=";
 }
 
-std::string as_keywords(const std::string& text) {
-  // Commands to paste stay as they are.
-  if (text.find("protogcd ") != std::string::npos) return text;
+std::string in_python(const std::string& marked) {
+  const std::size_t command = marked.find("protogcd ");
+  if (command != std::string::npos) {
+    const auto flag = [](std::string_view key) { return "--" + kebab_case(key); };
+    return in_python(marked.substr(0, command)) + spelled(marked.substr(command), flag);
+  }
+  const std::string text = spelled(marked, as_keyword);
   const auto is_of_flag = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   };
-  std::string spelled;
+  std::string result;
   for (std::size_t i = 0; i < text.size();) {
-    const bool begins = text.compare(i, 2, "--") == 0 && i + 2 < text.size() &&
-                        text[i + 2] != '-' && is_of_flag(text[i + 2]) &&
-                        (i == 0 || text[i - 1] == ' ' || text[i - 1] == '(');
-    if (!begins) {
-      spelled += text[i++];
+    std::size_t end = i + 2;
+    std::string key;
+    if (text.compare(i, 2, "--") == 0)
+      for (; end < text.size() && is_of_flag(text[end]); ++end)
+        key += text[end] == '-' ? '_' : text[end];
+    if (key.empty() || !is_option(key)) {
+      result += text[i++];
       continue;
     }
-    for (i += 2; i < text.size() && is_of_flag(text[i]); ++i)
-      spelled += text[i] == '-' ? '_' : text[i];
-    if (i == text.size() || text[i] != '=') spelled += '=';
+    result += as_keyword(key);
+    i = end < text.size() && text[end] == '=' ? end + 1 : end;
   }
-  return spelled;
+  return result;
+}
+
+nb::object text_of(const std::string& text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+nb::object path_of(const std::string& path) {
+  return nb::steal(
+      PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
 Context host_context(nb::object log, nb::object progress) {
@@ -156,8 +209,13 @@ Context host_context(nb::object log, nb::object progress) {
 
 CallGuard::CallGuard(const StopToken& stop, bool is_main_thread)
     : guards_(is_main_thread), stop_(stop) {
+  {
+    CallsUnderWay& calls = calls_under_way();
+    const std::lock_guard lock(calls.mutex);
+    calls.stops.insert(&stop_);
+  }
   if (!guards_) return;
-  token_of_signals = &stop_;
+  outer_ = token_of_signals.exchange(&stop_);
   struct sigaction action {};
   action.sa_handler = protogcd_python_interrupt;
   action.sa_flags = SA_RESTART;
@@ -167,9 +225,26 @@ CallGuard::CallGuard(const StopToken& stop, bool is_main_thread)
 }
 
 CallGuard::~CallGuard() {
+  {
+    CallsUnderWay& calls = calls_under_way();
+    const std::lock_guard lock(calls.mutex);
+    calls.stops.erase(calls.stops.find(&stop_));
+    calls.one_ended.notify_all();
+  }
   if (!guards_) return;
   ::sigaction(SIGINT, &previous_, nullptr);
-  token_of_signals = nullptr;
+  token_of_signals = outer_;
+  if (!stop_.stop_requested()) return;
+  if (outer_ != nullptr) outer_->request_stop();
+  // Work that ended all the same: the signal is Python's again.
+  if (std::uncaught_exceptions() == 0) PyErr_SetInterrupt();
+}
+
+void stop_all_calls() {
+  CallsUnderWay& calls = calls_under_way();
+  std::unique_lock lock(calls.mutex);
+  for (const StopToken* stop : calls.stops) stop->request_stop();
+  calls.one_ended.wait_for(lock, std::chrono::seconds(20), [&] { return calls.stops.empty(); });
 }
 
 void register_errors() {

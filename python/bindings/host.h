@@ -16,10 +16,17 @@ namespace protogcd::python {
 
 namespace nb = nanobind;
 
-/// How options in messages are spelled: `k_max=`. `as_keyword` is the spelling of option_name.h;
-/// `as_keywords` also turns a flag in a text of the command line's verbs.
+/// How options in messages are spelled: `k_max=`.
+/// `in_python` spells them so in a text with marked options, and flags of options that there are,
+/// which messages of the command line's verbs name; commands to paste keep theirs.
 std::string as_keyword(std::string_view key);
-std::string as_keywords(const std::string& text);
+std::string in_python(const std::string& marked);
+/// verbs.cpp: whether any verb has an option of this key.
+bool is_option(const std::string& key);
+
+/// Texts that may hold bytes of other encodings: of messages, replaced; of paths, as Python's own.
+nb::object text_of(const std::string& text);
+nb::object path_of(const std::string& path);
 
 /// A context that speaks to Python. `log` is called with (level, message), `progress` with (task,
 /// done, total, unit, is_last); None: silent.
@@ -38,8 +45,13 @@ class CallGuard {
   const CalmThreads calm_;
   const bool guards_;
   StopToken stop_;
+  const StopToken* outer_ = nullptr;  ///< of a call that this one is made from
   struct sigaction previous_ {};
 };
+
+/// Asks all calls that are under way to stop and waits for them, some seconds at most: before the
+/// interpreter ends, as a thread that then asked for its lock would take the process down.
+void stop_all_calls();
 
 /// Makes errors of the library exceptions of protogcd/errors.py.
 void register_errors();

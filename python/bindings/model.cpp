@@ -5,14 +5,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <limits>
 #include <mutex>
 #include <span>
+#include <thread>
 
 #include "host.h"
 #include "numbers.h"
 #include "parts.h"
 #include "protogcd/api/model.h"
+#include "protogcd/data/user_data.h"
 
 namespace protogcd::python {
 namespace {
@@ -21,6 +24,7 @@ namespace {
 struct PythonModel {
   Model model;
   std::mutex turn = {};
+  std::atomic<std::thread::id> whose = {};  ///< turn it is
 };
 
 using Pixels = nb::ndarray<const std::uint8_t, nb::shape<-1, -1, 3>, nb::c_contig, nb::device::cpu>;
@@ -62,7 +66,8 @@ Images images_of(const nb::list& items) {
 
 nb::list unread_of(const std::vector<UnreadImage>& unread) {
   nb::list rows;
-  for (const UnreadImage& image : unread) rows.append(nb::make_tuple(image.path, image.reason));
+  for (const UnreadImage& image : unread)
+    rows.append(nb::make_tuple(path_of(image.path), text_of(image.reason)));
   return rows;
 }
 
@@ -70,17 +75,24 @@ nb::list unread_of(const std::vector<UnreadImage>& unread) {
 template <class Work>
 auto work_with(PythonModel& self, nb::object log, nb::object progress, bool is_main_thread,
                const Work& work) {
+  if (self.whose == std::this_thread::get_id())
+    throw UsageError("progress=: what a model calls while it works cannot use the model");
   const Context host = host_context(std::move(log), std::move(progress));
   const nb::gil_scoped_release unlocked;
   const std::lock_guard turn(self.turn);
   const CallGuard guard(host.stop, is_main_thread);
+  self.whose = std::this_thread::get_id();
   self.model.speak_to(host);
+  const auto end = [&] {
+    self.model.speak_to({});
+    self.whose = std::thread::id();
+  };
   try {
     auto result = work(self.model);
-    self.model.speak_to({});
+    end();
     return result;
   } catch (...) {
-    self.model.speak_to({});
+    end();
     throw;
   }
 }
@@ -105,8 +117,8 @@ nb::dict to_dict(PredictedImages&& found, std::size_t classes) {
   std::vector<std::int8_t> is_new(n);
   for (std::size_t i = 0; i < n; ++i) {
     const PredictedImage& image = found.images[i];
-    paths.append(image.path);
-    labels.append(image.class_name);
+    paths.append(path_of(image.path));
+    labels.append(text_of(image.class_name));
     is_new[i] = image.is_new ? 1 : 0;
     confidence[i] = static_cast<float>(image.confidence);
     typicality[i] = static_cast<float>(image.typicality);
@@ -168,6 +180,15 @@ nb::tuple embed(PythonModel& self, const nb::list& items, nb::object log, nb::ob
 }  // namespace
 
 void define_model(nb::module_& module) {
+  module.def(
+      "list_images",
+      [](const std::filesystem::path& folder) {
+        nb::list paths;
+        const SourceTable sources = load_images(folder).sources;
+        for (std::size_t i = 0; i < sources.size(); ++i) paths.append(path_of(sources.path(i)));
+        return paths;
+      },
+      nb::arg("folder"));
   nb::class_<PythonModel>(module, "Model")
       .def_static("load", load, nb::arg("run"), nb::arg("backbone"), nb::arg("device"),
                   nb::arg("dtype"), nb::arg("threads"), nb::rv_policy::take_ownership)

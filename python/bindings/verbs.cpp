@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <set>
 
 #include "host.h"
 #include "parts.h"
@@ -43,7 +44,7 @@ nb::list options_of(const std::string& verb) {
     if (option->key() == "json" || option->key() == "config") continue;
     nb::dict row;
     row["key"] = option->key();
-    row["help"] = as_keywords(option->help());
+    row["help"] = in_python(option->help());
     row["expected"] = option->expected();
     row["default"] = option->to_toml();
     row["group"] = option->group();
@@ -60,9 +61,27 @@ nb::list list_verbs() {
 
 }  // namespace
 
+bool is_option(const std::string& key) {
+  static const std::set<std::string> keys = [] {
+    std::set<std::string> all;
+    for (const cli::Verb& verb : verbs()) {
+      const cli::AllVariants declared(verb);
+      for (const Option* option : declared.options()) all.insert(option->key());
+    }
+    return all;
+  }();
+  return keys.contains(key);
+}
+
 void define_verbs(nb::module_& module) {
   module.def("call", call, nb::arg("verb"), nb::arg("options"), nb::arg("log").none(),
              nb::arg("progress").none(), nb::arg("is_main_thread"));
+  module.def(
+      "check",
+      [](const std::string& verb, const cli::KeyedValues& options) {
+        cli::check_verb_call(find_verb(verb), options);
+      },
+      nb::arg("verb"), nb::arg("options"));
   module.def("options_of", options_of, nb::arg("verb"));
   module.def("verbs", list_verbs);
   module.def(

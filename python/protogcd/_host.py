@@ -1,10 +1,14 @@
 """What every call of the extension shares: logging, progress, threads, Ctrl-C and forked processes."""
+import atexit
 import json
 import logging
+import operator
 import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Optional, Union
+
+import numpy as np
 
 from . import _core
 from .errors import ForkError, UsageError
@@ -26,6 +30,7 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_core.stop_all_calls)  # of threads that nobody waits for
 
 
 def begin() -> None:
@@ -41,11 +46,21 @@ def is_main_thread() -> bool:
 
 
 def number_of_threads(threads: Optional[int]) -> int:
-    if threads is None or threads == 0:
+    number = whole_number("threads", 0 if threads is None else threads)
+    if number == 0:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if threads < 0:
-        raise UsageError(f"threads=: {threads} is not allowed: expected an integer of at least 0")
-    return int(threads)
+    return number
+
+
+def whole_number(name: str, value: Any) -> int:
+    """UsageError, naming the keyword, unless it is an integer of at least 0."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise UsageError(f"{name}=: {value!r} is not allowed: expected an integer of at least 0")
+    return number
 
 
 def write_log(level: int, message: str) -> None:
@@ -108,7 +123,7 @@ def _is_watched() -> bool:
 
 def text_of(value: Any) -> str:
     """An option's value as the command line would have it; None: the option is not given."""
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
@@ -118,11 +133,17 @@ def text_of(value: Any) -> str:
 def call(verb: str, options: Mapping[str, Any], progress: Progress = None) -> Any:
     """Runs a verb of the program with options by key; its `--json` answer as Python values."""
     begin()
+    given = values_of(options)
+    with progress_of(progress) as show:
+        return json.loads(_core.call(verb, given, write_log, show, is_main_thread()))
+
+
+def values_of(options: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Options as the extension takes them; those that are None are not given."""
     given = []
     for key, value in options.items():
         if value is None:
             continue
-        is_list = isinstance(value, (list, tuple))
+        is_list = isinstance(value, (list, tuple, np.ndarray))
         given.append((key.rstrip("_"), [text_of(one) for one in value] if is_list else [text_of(value)]))
-    with progress_of(progress) as show:
-        return json.loads(_core.call(verb, given, write_log, show, is_main_thread()))
+    return given

@@ -34,6 +34,7 @@ def _pixels(image: Any, place: int) -> NDArray[np.uint8]:
 
 
 def _by_dlpack(tensor: Any) -> NDArray[Any]:
+    tensor = tensor.detach() if hasattr(tensor, "detach") else tensor
     try:
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError, TypeError):  # of another device
@@ -48,16 +49,30 @@ def one_image(image: Any, place: int = 0) -> Readable:
         return os.path.abspath(os.fspath(image))
     if isinstance(image, dict) and ("bytes" in image or "path" in image):  # an undecoded image of datasets
         return one_image(image["bytes"] if image.get("bytes") is not None else image["path"], place)
-    if hasattr(image, "convert") and hasattr(image, "mode"):  # PIL
-        return np.ascontiguousarray(np.asarray(image.convert("RGB")))
+    if hasattr(image, "convert") and hasattr(image, "mode"):
+        return _of_pil(image)
+    if hasattr(image, "read"):  # an open file
+        return one_image(image.read(), place)
     if hasattr(image, "__array__") or hasattr(image, "__dlpack__"):
         return _pixels(image, place)
     raise DataError(f"image {place}: a {type(image).__name__} is no image", "expected a path, bytes, a uint8 array, a PIL image or a tensor")
 
 
+def _of_pil(image: Any) -> NDArray[np.uint8]:
+    """As the image's file is read: upright, and 16 bits scaled to eight, as libpng does it."""
+    from PIL import ImageOps
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):
+        grey = np.clip(np.asarray(image).astype(np.int64) * 255 + 32895 >> 16, 0, 255).astype(np.uint8)
+        return np.ascontiguousarray(np.repeat(grey[:, :, None], 3, axis=2))
+    return np.ascontiguousarray(np.asarray(image.convert("RGB")))
+
+
 def image_list(images: Any) -> list[Readable]:
     """Any collection of images as a list of paths, bytes and pixels."""
-    if isinstance(images, (str, os.PathLike, bytes, bytearray)) or hasattr(images, "convert") and hasattr(images, "mode"):
+    if isinstance(images, (str, os.PathLike)) and not os.path.exists(images):
+        raise DataError(f"{os.fspath(images)}: there is no such image or folder")
+    if isinstance(images, (str, os.PathLike, bytes, bytearray)) or hasattr(images, "convert") and hasattr(images, "mode") or hasattr(images, "read"):
         images = [images]
     if hasattr(images, "column_names") and hasattr(images, "features"):  # datasets.Dataset
         images = images[image_column(images)]

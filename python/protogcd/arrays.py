@@ -38,22 +38,41 @@ def _rows(values: ArrayLike, name: str = "X") -> NDArray[np.float32]:
     return array
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a label is none: None, NaN, -1, an empty text, or what pandas and Arrow have for it."""
+    if hasattr(value, "as_py"):  # of Arrow
+        value = value.as_py()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (str, np.str_)):
+        return value == ""
+    return bool(value != value) or (not isinstance(value, (bool, np.bool_)) and bool(value == -1))
+
+
 def class_numbers(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Labels with -1, None or NaN for unlabelled samples: the old classes, sorted, and numbers [n] with -1 where there is no label."""
-    values = np.asarray(y)
+    if not hasattr(y, "__iter__") or isinstance(y, str):
+        raise DataError(f"y: expected one label a sample, found {y!r}")
+    # Not by numpy, which would make texts of a list of texts and numbers.
+    values = np.asarray(y) if hasattr(y, "__array__") else _objects(list(y))
     if values.ndim != 1:
         raise DataError(f"y: expected one label a sample, found an array of shape {values.shape}")
-    if values.dtype.kind in "iu":
-        known = values != -1
-    elif values.dtype.kind == "f":
-        known = ~np.isnan(values) & (values != -1)
-    elif values.dtype.kind == "b":
-        known = np.ones(len(values), bool)
-    else:
-        known = np.array([not (v is None or (isinstance(v, (int, float)) and (v == -1 or v != v)) or v == "") for v in values], bool)
+    known = np.array([not is_missing(value) for value in values], bool)
+    labels = [value.as_py() if hasattr(value, "as_py") else value.item() if hasattr(value, "item") else value for value in values[known]]
+    try:
+        classes = sorted(set(labels))
+    except TypeError:
+        raise DataError("y: labels of kinds that cannot be sorted together", "make them all texts, or all numbers") from None
+    place = {label: number for number, label in enumerate(classes)}
     numbers = np.full(len(values), -1, np.int64)
-    classes, numbers[known] = np.unique(values[known].astype(str) if values.dtype.kind == "O" else values[known], return_inverse=True)
-    return classes, numbers
+    numbers[known] = [place[label] for label in labels]
+    return _objects(classes) if values.dtype.kind == "O" else np.asarray(classes, dtype=values.dtype), numbers
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
 def kmeans(X: ArrayLike, k: int, *, starts: int = 10, max_iterations: int = 300, tolerance: float = 1e-4, seed: int = 0,
@@ -94,7 +113,7 @@ def semi_supervised_kmeans(X: ArrayLike, y: Any, k: int, *, starts: int = 10, ma
 def _cluster(X: ArrayLike, numbers: NDArray[np.int64], k: int, starts: int, max_iterations: int, tolerance: float, seed: int,
              threads: Optional[int]) -> Clustering:
     _host.begin()
-    return Clustering(*_core.cluster(_rows(X), numbers, int(k), int(starts), int(max_iterations), float(tolerance), int(seed),
+    return Clustering(*_core.cluster(_rows(X), numbers, int(k), int(starts), int(max_iterations), float(tolerance), _host.whole_number("seed", seed),
                                      _host.number_of_threads(threads), _host.is_main_thread()))
 
 
@@ -107,7 +126,7 @@ def tsne(X: ArrayLike, *, perplexity: float = 30.0, iterations: int = 1000, seed
     (50, 2)
     """
     _host.begin()
-    return np.asarray(_core.tsne(_rows(X), float(perplexity), int(iterations), int(seed), _host.number_of_threads(threads), _host.is_main_thread()),
+    return np.asarray(_core.tsne(_rows(X), float(perplexity), int(iterations), _host.whole_number("seed", seed), _host.number_of_threads(threads), _host.is_main_thread()),
                       np.float32)
 
 

@@ -26,7 +26,10 @@ def _numbers(values: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.int
     array = np.asarray(values)
     if array.ndim != 1:
         raise DataError(f"{name}: expected one label a sample, found an array of shape {array.shape}")
-    names, numbers = np.unique(array, return_inverse=True)
+    try:
+        names, numbers = np.unique(array, return_inverse=True)
+    except TypeError:
+        raise DataError(f"{name}: labels that cannot be sorted together, or none where there should be one") from None
     return names, np.ascontiguousarray(numbers, dtype=np.int32)
 
 
@@ -39,7 +42,7 @@ def _matched(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArra
     return classes, truths, predictions, class_of_cluster, nmi, ari
 
 
-def gcd_accuracy(y_true: ArrayLike, y_pred: ArrayLike, old: ArrayLike) -> GcdAccuracy:
+def gcd_accuracy(y_true: ArrayLike, y_pred: ArrayLike, old: Any) -> GcdAccuracy:
     """Clustering accuracy ("v2") over all samples and over those of old and of new classes: one optimal matching of clusters to classes.
 
     y_true: classes, of any kind that sorts (numbers or texts). y_pred: clusters, likewise; only which samples share one matters.
@@ -51,18 +54,31 @@ def gcd_accuracy(y_true: ArrayLike, y_pred: ArrayLike, old: ArrayLike) -> GcdAcc
     """
     classes, truths, predictions, class_of_cluster, _, _ = _matched(y_true, y_pred)
     right = np.asarray(class_of_cluster)[predictions] == truths if len(truths) else np.zeros(0, bool)
-    old = np.asarray(old)
-    if old.dtype == bool:
-        if old.shape != truths.shape:
-            raise DataError(f"old: {old.size} booleans for {len(truths)} samples")
-        is_old = old
-    else:
-        is_old = np.isin(classes, old)[truths] if len(truths) else np.zeros(0, bool)
+    is_old = _of_old_classes(old, classes, truths)
 
     def share(chosen: NDArray[np.bool_]) -> float:
         return float(right[chosen].mean()) if chosen.any() else math.nan
 
     return GcdAccuracy(share(np.ones(len(right), bool)), share(is_old), share(~is_old))
+
+
+def _of_old_classes(old: Any, classes: NDArray[Any], truths: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether each sample is of an old class."""
+    if old is None or isinstance(old, str) or not (hasattr(old, "__iter__") or hasattr(old, "__array__")):
+        raise DataError(f"old: {old!r}", "expected the old classes, or a boolean for each sample")
+    values = np.asarray(old) if hasattr(old, "__array__") else np.asarray(list(old))  # sets, generators, keys of a dict
+    if values.ndim != 1:
+        raise DataError(f"old: an array of shape {values.shape}", "expected the old classes, or a boolean for each sample")
+    if values.dtype.kind == "O" and len(values) and all(isinstance(value, (bool, np.bool_)) for value in values):
+        values = values.astype(bool)
+    if values.dtype == bool:
+        if values.shape != truths.shape:
+            raise DataError(f"old: {values.size} booleans for {len(truths)} samples")
+        return values
+    are_old = np.isin(classes, values)
+    if len(values) and len(classes) and not are_old.any() and values.dtype.kind in "US" and classes.dtype.kind not in "USO":
+        raise DataError("old: texts, where the classes of y_true are numbers")
+    return np.asarray(are_old[truths]) if len(truths) else np.zeros(0, bool)
 
 
 def match_clusters(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, Any]:

@@ -1,7 +1,7 @@
 """A trained model, from the folder of a finished run."""
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, Optional, Union
+from typing import Any, Optional, Protocol, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,13 @@ from . import _core, _host, _images
 from .predictions import Part, Predictions
 
 Path = Union[str, os.PathLike[str]]
+
+
+class OfARun(Protocol):
+    """A run, or what else knows its folder."""
+
+    @property
+    def folder(self) -> Path: ...
 
 
 class Model:
@@ -23,14 +30,16 @@ class Model:
     #: Images in memory that are worked on at once: bytes are decoded to pixels for this many.
     _PART = 512
 
-    def __init__(self, run: Path, *, backbone: Path = "", device: str = "auto", dtype: str = "auto", threads: Optional[int] = None) -> None:
+    def __init__(self, run: "Path | OfARun", *, backbone: Path = "", device: str = "auto", dtype: str = "auto", threads: Optional[int] = None) -> None:
         _host.begin()
-        self._arguments = (os.path.abspath(os.fspath(run)), os.path.abspath(os.fspath(backbone)) if backbone else "", device, dtype, threads)
+        self._temporary = getattr(run, "_temporary", None)  # of a run without out=: its folder stays as long as the model
+        folder: Path = run if isinstance(run, (str, os.PathLike)) else run.folder
+        self._arguments = (os.path.abspath(os.fspath(folder)), os.path.abspath(os.fspath(backbone)) if backbone else "", str(device), str(dtype), threads)
         self._model = _core.Model.load(*self._arguments[:4], _host.number_of_threads(threads))
 
     @classmethod
-    def load(cls, run: Path, *, backbone: Path = "", device: str = "auto", dtype: str = "auto", threads: Optional[int] = None) -> "Model":
-        """run: a run's folder; backbone=: where the backbone's file is now, if it was moved; device=, dtype=, threads=."""
+    def load(cls, run: "Path | OfARun", *, backbone: Path = "", device: str = "auto", dtype: str = "auto", threads: Optional[int] = None) -> "Model":
+        """run: a run, or its folder; backbone=: where the backbone's file is now, if it was moved; device=, dtype=, threads=."""
         return cls(run, backbone=backbone, device=device, dtype=dtype, threads=threads)
 
     def __reduce__(self) -> tuple[Callable[..., "Model"], tuple[Any, ...]]:
@@ -64,14 +73,14 @@ class Model:
         _host.begin()
         with _host.progress_of(progress) as show:
             if _images.is_folder(images):
-                found = self._model.predict_folder(os.path.abspath(os.fspath(images)), probabilities, _host.write_log, show, _host.is_main_thread())
+                found = self._model.predict_folder(os.path.abspath(os.fspath(images)), bool(probabilities), _host.write_log, show, _host.is_main_thread())
                 names = [*found["path"], *(name for name, _ in found["unread"])]
                 found["position"] = np.arange(len(found["path"]))  # which were among all files of the folder
                 return Predictions._of([Part(found, list(range(len(names))), names)], names, self.classes)
             items = _images.image_list(images)
             parts = []
             for rows, part in self._parts(items):
-                found = self._model.predict(part, probabilities, _host.write_log, show, _host.is_main_thread())
+                found = self._model.predict(part, bool(probabilities), _host.write_log, show, _host.is_main_thread())
                 parts.append(Part(found, rows, [_name(item, place) for place, item in enumerate(part)]))
         return Predictions._of(parts, [_name(item, place) for place, item in enumerate(items)], self.classes)
 
@@ -79,8 +88,7 @@ class Model:
         """Features [n, d], unit rows; NaN where an image cannot be read."""
         _host.begin()
         if _images.is_folder(images):
-            found = self.predict(images, progress=False)
-            images = list(found.path)
+            images = _core.list_images(os.path.abspath(os.fspath(images)))
         items = _images.image_list(images)
         rows: Optional[NDArray[np.float32]] = None
         with _host.progress_of(progress) as show:

@@ -23,7 +23,7 @@ class Run:
     """
 
     def __init__(self, folder: Path, *, temporary: "Optional[tempfile.TemporaryDirectory[str]]" = None) -> None:
-        self.folder = pathlib.Path(folder).resolve()
+        self.folder: pathlib.Path = pathlib.Path(folder).resolve()
         self._temporary = temporary
         file = self.folder / "result.json"
         if not file.is_file():
@@ -35,7 +35,7 @@ class Run:
     def model(self) -> Model:
         """Loaded when it is first asked for."""
         if self._model is None:
-            self._model = Model(self.folder)
+            self._model = Model(self)
         return self._model
 
     @property

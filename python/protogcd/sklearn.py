@@ -96,7 +96,7 @@ class ProtoGCD(ClassifierMixin, BaseEstimator):
     @staticmethod
     def _new_names(old: NDArray[Any], count: int) -> NDArray[Any]:
         if old.dtype.kind in "iu":
-            return np.arange(old.max() + 1, old.max() + 1 + count, dtype=old.dtype)
+            return np.arange(int(old.max()) + 1, int(old.max()) + 1 + count)
         if old.dtype.kind == "f":
             return np.asarray(np.floor(old.max()) + 1 + np.arange(count))
         digits = max(2, len(str(count)))

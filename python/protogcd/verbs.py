@@ -3,6 +3,7 @@ import csv
 import difflib
 import os
 import pathlib
+import shutil
 from collections.abc import Iterable, Sequence
 from typing import Any, Optional, Union
 
@@ -11,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _host, _images
 from ._host import Progress
-from .arrays import ClassNumber, class_number_of, count_classes
-from .errors import DataError, UsageError
+from .arrays import ClassNumber, class_number_of, count_classes, is_missing
+from .errors import DataError, Interrupted, UsageError
 from .model import Model, Path
 from .run import Run, temporary_folder
 
@@ -175,19 +176,35 @@ def _folders(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _run(verb: str, labelled: Optional[Path], unlabelled: Optional[Path], manifest: Any, images: Any, y: Any, out: Optional[Path],
          progress: Progress, settings: dict[str, Any]) -> Run:
-    if settings.get("runs", 1) != 1:
+    if settings.get("runs") not in (None, 1):
         raise UsageError("runs=: a call is one run; call it for each seed=")
+    resumes = bool(settings.get("resume"))
     kept = None
     if out is None:
-        if settings.get("resume"):
+        if resumes:
             raise UsageError("resume= needs out=, the folder of the run")
         kept = temporary_folder()
         out = pathlib.Path(kept.name) / "run"
-    out = pathlib.Path(out)
-    resumes = bool(settings.get("resume"))
+    out = pathlib.Path(os.path.abspath(out))
     beside = out.with_name(out.name + ".data")  # a run reads its images again when it goes on
-    data = _data(labelled, unlabelled, manifest, images, y, beside, may_be_absent=resumes or settings.get("dataset") is not None)
-    _host.call(verb, data | {"out": out} | settings, progress)
+    _host.begin()
+    _core.check(verb, _host.values_of({"out": out} | settings))  # before anything is written
+    writes = images is not None or manifest is not None and not isinstance(manifest, (str, os.PathLike))
+    if writes and not resumes:
+        if out.is_dir() and any(out.iterdir()) and not settings.get("overwrite"):
+            raise UsageError(f"out=: '{out}' is not empty", "overwrite=True replaces the run, resume=True goes on with it")
+        shutil.rmtree(beside, ignore_errors=True)
+    if writes and resumes and (beside / "manifest.csv").is_file():
+        data: dict[str, Any] = {"manifest": beside / "manifest.csv"}
+    else:
+        may_be_absent = resumes or any(settings.get(key) is not None for key in ("dataset", "config"))
+        data = _data(labelled, unlabelled, manifest, images, y, beside, may_be_absent)
+    try:
+        _host.call(verb, data | {"out": out} | settings, progress)
+    except Interrupted as stop:
+        if kept is None:
+            raise
+        raise Interrupted("stopped; without out= nothing is kept", "with out=, the same call and resume=True goes on") from stop
     return Run(out, temporary=kept)
 
 
@@ -224,18 +241,21 @@ def _listed(images: Any, y: Any) -> tuple[list[_images.Readable], list[str]]:
     if y is None:
         raise UsageError("y= is needed: a label for each image; -1 or None where there is none")
     items = _images.image_list(images)
+    if not hasattr(y, "__iter__") or isinstance(y, str):
+        raise DataError(f"y: expected a label for each image, found {y!r}")
     labels = [_label(value) for value in y]
     if len(labels) != len(items):
         raise DataError(f"{len(items)} images and {len(labels)} labels in y=")
-    return items, ["" if label == "-1" else label for label in labels]
+    return items, labels
 
 
 def _label(value: Any) -> str:
-    """A cell of a table as text: empty where it is missing, whole numbers without a point (a column with gaps is one of floats)."""
-    if hasattr(value, "item"):  # of numpy, torch, pyarrow
-        value = value.item()
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+    """A label as text: empty where there is none, whole numbers without a point (a column with gaps is one of floats)."""
+    if getattr(value, "ndim", 0):
+        raise DataError(f"y: expected one label an image, found {value!r}")
+    if is_missing(value):
         return ""
+    value = value.as_py() if hasattr(value, "as_py") else value.item() if hasattr(value, "item") else value
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -268,6 +288,11 @@ def _write_table(table: Any, folder: pathlib.Path) -> pathlib.Path:
         raise DataError("manifest: there is no column 'path'")
     folder.mkdir(parents=True, exist_ok=True)
     lists = [list(table[name]) for name in columns]
+    if len({len(column) for column in lists}) > 1:
+        raise DataError("manifest: columns of different lengths: " + ", ".join(f"{name} {len(column)}" for name, column in zip(columns, lists)))
+    for place, path in enumerate(lists[columns.index("path")]):
+        if not isinstance(path, (str, os.PathLike)):
+            raise DataError(f"manifest: row {place}: {path!r} is no path")
     rows = [[os.path.abspath(value) if name == "path" else _label(value) for name, value in zip(columns, row)] for row in zip(*lists)]
     return _write_rows(folder / "manifest.csv", columns, rows)
 

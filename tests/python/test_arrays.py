@@ -120,3 +120,30 @@ def test_the_estimator_finds_new_classes():
     assert metrics.gcd_accuracy(truth, labels, range(6)).all > 0.99
     assert np.array_equal(model.predict(X), labels) and model.predict_proba(X).shape == (len(X), 12)
     assert abs(ProtoGCD().fit(X, y).n_classes_ - 12) <= 2
+
+
+def test_old_classes_may_be_any_collection():
+    y_true, y_pred = ["cat", "cat", "dog"], [0, 0, 1]
+    for old in ({"cat"}, frozenset({"cat"}), {"cat": 1}.keys(), (name for name in ["cat"]), np.array([True, True, False], object)):
+        assert metrics.gcd_accuracy(y_true, y_pred, old) == (1.0, 1.0, 1.0)
+    for old in (None, "cat", 3, np.array(3)):
+        with pytest.raises(protogcd.DataError, match="old:"):
+            metrics.gcd_accuracy(y_true, y_pred, old)
+    with pytest.raises(protogcd.DataError, match="texts, where the classes"):
+        metrics.gcd_accuracy([0, 1], [0, 1], ["0"])
+
+
+@pytest.mark.parametrize("y, classes", [(["a", -1, "b", None], ["a", "b"]), (["a", float("nan"), "", "a"], ["a"]),
+                                        (np.array([np.int64(-1), 3, 2, None], object), [2, 3]), ([9, 10, None, -1], [9, 10]),
+                                        ([2.0, np.nan, 1.0, -1.0], [1.0, 2.0])])
+def test_labels_that_are_none_are_never_a_class(y, classes):
+    from protogcd.arrays import class_numbers
+    found, numbers = class_numbers(y)
+    assert list(found) == classes
+    assert [classes[number] if number >= 0 else None for number in numbers] == [value if value in classes else None for value in list(y)]
+
+
+def test_a_wrong_keyword_of_an_array_function_is_named():
+    for keyword in ({"seed": -1}, {"threads": "2"}):
+        with pytest.raises(protogcd.UsageError, match=f"{next(iter(keyword))}=:"):
+            protogcd.kmeans([[0.0], [1.0], [5.0]], 2, **keyword)

@@ -118,7 +118,8 @@ def test_verbs_answer_with_values(demo, run, tmp_path):
     found = protogcd.evaluate(run, labelled=demo / "labelled", unlabelled=demo / "unlabelled", truth=demo / "truth.csv")
     assert found["all"] == run.accuracy["all"]
     features = protogcd.embed(demo / "outliers", tmp_path / "features.npy", model=run)
-    assert features.shape[1] == run.model.embed([]).shape[1] or features.ndim == 2
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    np.testing.assert_allclose(unit, run.model.embed(demo / "outliers"), atol=1e-6)
     estimate = protogcd.estimate_k(labelled=demo / "labelled", unlabelled=demo / "unlabelled")
     assert estimate.low <= estimate.k <= estimate.high and estimate.k_old == 10
     assert {"protogcd", "simgcd", "gcd", "kmeans"} <= {method["name"] for method in protogcd.methods()}
@@ -143,3 +144,63 @@ def test_the_command_line_is_the_programs(demo, run, capfd):
 def test_a_picture_in_a_buffer_is_an_image(run, files):
     buffer = io.BytesIO(open(files[0], "rb").read())
     assert list(run.model.predict(buffer.getvalue()).label) == list(run.model.predict(files[0]).label)
+
+
+def test_a_refused_call_leaves_the_images_of_a_run_alone(demo, tmp_path):
+    files = sorted((demo / "labelled").rglob("*.png"))[:40] + sorted((demo / "unlabelled").rglob("*.png"))[:40]
+    y = [file.parent.name if "/labelled/" in str(file) else None for file in files]
+    images = [np.asarray(Image.open(file).convert("RGB")) for file in files]
+    protogcd.discover(images=images, y=y, out=tmp_path / "run", **TINY)
+    before = {file.name: file.read_bytes() for file in (tmp_path / "run.data").iterdir()}
+    for more in ({}, {"overwrite": True, "epoch": 3}):
+        with pytest.raises(protogcd.UsageError):
+            protogcd.discover(images=images[::-1], y=y[::-1], out=tmp_path / "run", **TINY, **more)
+        assert {file.name: file.read_bytes() for file in (tmp_path / "run.data").iterdir()} == before
+    protogcd.discover(images=images[1:], y=y[1:], out=tmp_path / "run", overwrite=True, **TINY)
+    assert len(list((tmp_path / "run.data").iterdir())) == len(before) - 1
+
+
+def test_images_in_memory_may_be_larger_than_records_of_a_file(run):
+    wide = np.zeros((8, 5000, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(wide).save(buffer, "PNG")
+    assert run.model.predict([wide]).label[0] == run.model.predict([buffer.getvalue()]).label[0] is not None
+    assert run.model.predict([b"", wide]).label[0] is None
+
+
+def test_pictures_are_turned_and_scaled_as_their_files_are(run, files, tmp_path):
+    turned = Image.open(files[0]).convert("RGB").rotate(90, expand=True)
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    turned.save(tmp_path / "turned.png", exif=exif)
+    grey = np.asarray(Image.open(files[1]).convert("L")).astype(np.uint16) * 256 + 7
+    Image.fromarray(grey).save(tmp_path / "deep.png")
+    paths = [tmp_path / "turned.png", tmp_path / "deep.png"]
+    np.testing.assert_array_equal(run.model.embed([Image.open(path) for path in paths]), run.model.embed(paths))
+
+
+def test_a_single_path_that_is_not_there_is_an_error(run):
+    with pytest.raises(protogcd.DataError, match="no-such-folder"):
+        run.model.predict("no-such-folder")
+
+
+def test_a_file_whose_name_is_no_utf8_is_predicted(run, files, tmp_path):
+    import os
+    import shutil
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
+    shutil.copy(files[0], odd)
+    assert list(run.model.predict([odd]).path) == [odd] and run.model.predict(tmp_path).label[0] is not None
+
+
+def test_a_model_keeps_the_folder_of_a_temporary_run(demo, files):
+    model = protogcd.discover(demo / "labelled", demo / "unlabelled", **TINY).model
+    assert pickle.loads(pickle.dumps(model)).classes == model.classes
+    assert protogcd.Model.load(model.folder).classes == model.classes
+
+
+def test_options_may_be_numpys_and_lists(demo, tmp_path):
+    run = protogcd.discover(demo / "labelled", demo / "unlabelled", out=tmp_path / "run", report=np.False_, mean=[0.5, 0.5, 0.5], std=[0.5, 0.5, 0.5],
+                            runs=None, **(TINY | {"epochs": np.int64(2)}))
+    assert not (run.folder / "report.html").exists()
+    (tmp_path / "c.toml").write_text(f'labelled = "{demo}/labelled"\nunlabelled = "{demo}/unlabelled"\n')
+    assert protogcd.discover(config=tmp_path / "c.toml", **TINY).k == 16

@@ -45,7 +45,8 @@ def test_messages_go_to_logging_and_progress_to_the_callback(demo, caplog):
     with caplog.at_level(logging.DEBUG, logger="protogcd"):
         protogcd.discover(demo / "labelled", demo / "unlabelled", progress=lambda *state: seen.append(state), **TINY)
     assert any(record.name == "protogcd" for record in caplog.records)
-    assert any(task == "bank" for task, *_ in seen) and seen[-1][-1] in (True, False)
+    assert any(task == "bank" for task, *_ in seen)
+    assert all(done <= total for _, done, total, unit, _ in seen if unit)
 
 
 def test_a_callback_that_fails_does_not_stop_the_work(demo, monkeypatch):
@@ -75,6 +76,55 @@ def test_nothing_global_stays_changed(demo):
     assert done.stdout == "still Python's\n", done.stderr
 
 
+def test_a_stopped_run_goes_on_to_the_same_bits(demo, tmp_path):
+    settings = TINY | {"epochs": 4}
+    whole = protogcd.discover(demo / "labelled", demo / "unlabelled", out=tmp_path / "whole", **settings)
+
+    def stop(task, done, *_):
+        if task == "train" and done >= 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(protogcd.Interrupted):
+        protogcd.discover(demo / "labelled", demo / "unlabelled", out=tmp_path / "run", progress=stop, **settings)
+    run = protogcd.discover(out=tmp_path / "run", resume=True)
+    assert (run.folder / "predictions.csv").read_bytes() == (whole.folder / "predictions.csv").read_bytes()
+
+
+def test_ctrl_c_during_a_call_that_ends_is_pythons(run):
+    with pytest.raises(KeyboardInterrupt):
+        def stop(*_):
+            os.kill(os.getpid(), signal.SIGINT)
+        protogcd.Model.load(run.folder).predict([np.zeros((8, 8, 3), np.uint8)], progress=stop)
+        time.sleep(1)
+
+
+def test_a_callback_cannot_use_the_model_that_calls_it(run, files):
+    seen = []
+
+    def nested(*_):
+        try:
+            run.model.predict(files[:1])
+        except protogcd.UsageError as error:
+            seen.append(str(error))
+
+    run.model.predict(files, progress=nested)
+    assert seen and "cannot use the model" in seen[0]
+
+
+def test_an_interpreter_may_end_while_a_thread_works(demo):
+    done = python("""
+        import sys, threading, time, protogcd
+        started = threading.Event()
+        def work():
+            protogcd.discover(sys.argv[1] + "/labelled", sys.argv[1] + "/unlabelled", k=16, epochs=1000, bank_views=2, beginnings=1,
+                              calibrate_confidence=False, look_at_data=False, progress=lambda *_: started.set())
+        threading.Thread(target=work, daemon=True).start()
+        started.wait(60)
+        time.sleep(0.3)
+        """, demo)
+    assert done.returncode == 0, done.stderr[-400:]
+
+
 STOPPED = """
     import sys, protogcd
     try:
@@ -94,6 +144,8 @@ def test_ctrl_c_stops_at_a_point_to_go_on_from(demo, tmp_path):
     output, errors = process.communicate(timeout=60)
     assert output.endswith("stopped Interrupted\n"), output + errors
     assert (tmp_path / "run/config.toml").is_file() and not (tmp_path / "run/result.json").exists()
+    checkpoints = sorted((tmp_path / "run").rglob("*.safetensors"))
+    assert checkpoints, "there is something to go on from"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
