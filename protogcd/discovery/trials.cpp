@@ -42,9 +42,10 @@ CandidateOptions short_training(const TrainOptions& options, const TrainingMater
 
 TrialScore judge_trial(const Candidate& model, const TrainingSet& set, const HiddenSplit& split,
                        double old_share) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
   for (const at::Tensor& values : {model.unlabelled, model.calibration, model.prototypes})
-    if (!values.isfinite().all().item<bool>()) return {.old_classes = kNone, .new_classes = kNone};
+    if (!values.isfinite().all().item<bool>())
+      return {.old_classes = kNotMeasured, .new_classes = kNotMeasured};
   // The hidden images are the first of its unlabelled ones.
   const at::Tensor features = at::cat(
       {model.unlabelled.narrow(0, 0, std::ssize(split.hidden)), model.calibration});  // [N, D]
