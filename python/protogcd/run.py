@@ -102,10 +102,12 @@ class Run:
             rows.sort(key=lambda i: -predictions.typicality[i])
             pictures = "".join(filter(None, (_thumbnail(self._image(predictions.path[i])) for i in rows[:4])))
             kind = "new" if one["is_new"] else "known"
-            cards.append(f'<div style="display:inline-block;vertical-align:top;width:15em;margin:.4em;padding:.6em;border:1px solid #ccc;border-radius:.5em">'
+            cards.append(f'<div style="display:inline-block;vertical-align:top;width:max-content;max-width:100%;margin:.4em;padding:.6em;border:1px solid #ccc;border-radius:.5em">'
                          f'<b>{html.escape(one["name"])}</b> <small>{kind}, {one["images"]} images</small><br>{pictures}</div>')
         more = f"<p>{len(self.classes) - 24} more classes</p>" if len(self.classes) > 24 else ""
-        return f"<div>{html.escape(repr(self))}<br>{''.join(cards)}{more}</div>"
+        new = sum(one["is_new"] for one in self.classes)
+        title = f"<b>{len(self.classes) - new} known and {new} new classes</b> among {len(predictions)} unlabelled images <small>{html.escape(str(self.folder))}</small>"
+        return f"<div>{title}<br>{''.join(cards)}{more}</div>"
 
     def _image(self, path: str) -> str:
         return path if os.path.isabs(path) else os.path.join(self.folder, path)
