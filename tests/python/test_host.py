@@ -77,7 +77,7 @@ def test_nothing_global_stays_changed(demo):
 
 
 def test_a_stopped_run_goes_on_to_the_same_bits(demo, tmp_path):
-    settings = TINY | {"epochs": 4}
+    settings = TINY | {"epochs": 40}  # long enough to be stopped in the middle
     whole = protogcd.discover(demo / "labelled", demo / "unlabelled", out=tmp_path / "whole", **settings)
 
     signals = []  # one: a second might come when the call is over
