@@ -57,8 +57,9 @@ nb::tuple to_tuple(const Clustering& found) {
 /// What every function of arrays does around its work.
 template <class Work>
 auto compute(std::size_t threads, bool is_main_thread, const Work& work) {
-  const nb::gil_scoped_release unlocked;
   const StopToken stop;
+  const CallUnderWay under_way(stop);
+  const nb::gil_scoped_release unlocked;
   const CallGuard guard(stop, is_main_thread);
   const ComputeThreads compute_threads(threads);
   return work(stop);

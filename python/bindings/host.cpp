@@ -95,7 +95,7 @@ std::atomic<const StopToken*> token_of_signals = nullptr;
 struct CallsUnderWay {
   std::mutex mutex;
   std::condition_variable one_ended;
-  std::multiset<const StopToken*> stops;
+  std::set<const StopToken*> stops;
 };
 
 CallsUnderWay& calls_under_way() {
@@ -209,11 +209,6 @@ Context host_context(nb::object log, nb::object progress) {
 
 CallGuard::CallGuard(const StopToken& stop, bool is_main_thread)
     : guards_(is_main_thread), stop_(stop) {
-  {
-    CallsUnderWay& calls = calls_under_way();
-    const std::lock_guard lock(calls.mutex);
-    calls.stops.insert(&stop_);
-  }
   if (!guards_) return;
   outer_ = token_of_signals.exchange(&stop_);
   struct sigaction action {};
@@ -225,12 +220,6 @@ CallGuard::CallGuard(const StopToken& stop, bool is_main_thread)
 }
 
 CallGuard::~CallGuard() {
-  {
-    CallsUnderWay& calls = calls_under_way();
-    const std::lock_guard lock(calls.mutex);
-    calls.stops.erase(calls.stops.find(&stop_));
-    calls.one_ended.notify_all();
-  }
   if (!guards_) return;
   ::sigaction(SIGINT, &previous_, nullptr);
   token_of_signals = outer_;
@@ -238,6 +227,19 @@ CallGuard::~CallGuard() {
   if (outer_ != nullptr) outer_->request_stop();
   // Work that ended all the same: the signal is Python's again.
   if (std::uncaught_exceptions() == 0) PyErr_SetInterrupt();
+}
+
+CallUnderWay::CallUnderWay(const StopToken& stop) : stop_(stop) {
+  CallsUnderWay& calls = calls_under_way();
+  const std::lock_guard lock(calls.mutex);
+  calls.stops.insert(&stop_);
+}
+
+CallUnderWay::~CallUnderWay() {
+  CallsUnderWay& calls = calls_under_way();
+  const std::lock_guard lock(calls.mutex);
+  calls.stops.erase(&stop_);
+  calls.one_ended.notify_all();
 }
 
 void stop_all_calls() {

@@ -49,6 +49,19 @@ class CallGuard {
   struct sigaction previous_ {};
 };
 
+/// A call for `stop_all_calls`. It lives until the interpreter's lock is held again, so it begins
+/// before the lock is given away.
+class CallUnderWay {
+ public:
+  explicit CallUnderWay(const StopToken& stop);
+  ~CallUnderWay();
+  CallUnderWay(const CallUnderWay&) = delete;
+  CallUnderWay& operator=(const CallUnderWay&) = delete;
+
+ private:
+  StopToken stop_;
+};
+
 /// Asks all calls that are under way to stop and waits for them, some seconds at most: before the
 /// interpreter ends, as a thread that then asked for its lock would take the process down.
 void stop_all_calls();

@@ -78,6 +78,7 @@ auto work_with(PythonModel& self, nb::object log, nb::object progress, bool is_m
   if (self.whose == std::this_thread::get_id())
     throw UsageError("progress=: what a model calls while it works cannot use the model");
   const Context host = host_context(std::move(log), std::move(progress));
+  const CallUnderWay under_way(host.stop);
   const nb::gil_scoped_release unlocked;
   const std::lock_guard turn(self.turn);
   const CallGuard guard(host.stop, is_main_thread);

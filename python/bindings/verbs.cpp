@@ -31,6 +31,7 @@ const cli::Verb& find_verb(const std::string& name) {
 std::string call(const std::string& verb, const cli::KeyedValues& options, nb::object log,
                  nb::object progress, bool is_main_thread) {
   const Context host = host_context(std::move(log), std::move(progress));
+  const CallUnderWay under_way(host.stop);
   const nb::gil_scoped_release unlocked;
   const CallGuard guard(host.stop, is_main_thread);
   return cli::call_verb(find_verb(verb), options, host)
