@@ -57,7 +57,7 @@ test-gpu:        ## every quick test against a CUDA torch; without a GPU it fail
 # The module is compiled in the program's build folder, whose libraries it shares; pip packs and installs it.
 python: everything ## the Python module, into .venv
 	@scripts/setup.sh python
-	@cmake build/release -DPROTOGCD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python > build/release/configure.log 2>&1 \
+	@cmake build/release -DPROTOGCD_BINDINGS=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python > build/release/configure.log 2>&1 \
 	  || { cat build/release/configure.log; exit 1; }
 	@cmake --build build/release -j $(JOBS) --target _core
 	@PROTOGCD_PYTHON_MODULE=$$(ls $(CURDIR)/build/release/python/_core*.so) .venv/bin/pip install --quiet --disable-pip-version-check \

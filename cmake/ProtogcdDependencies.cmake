@@ -44,7 +44,7 @@ protogcd_image_library(WEBP WebP webp webp/decode.h WebPDecode libwebp-dev)
 protogcd_image_library(TIFF TIFF tiff tiffio.h TIFFOpenOptionsSetMaxSingleMemAlloc libtiff-dev) # 4.5
 protogcd_image_library(HEIF "HEIC and AVIF" heif libheif/heif.h convert_hdr_to_8bit libheif-dev)
 
-if(PROTOGCD_TORCH AND PROTOGCD_PYTHON AND NOT CMAKE_PREFIX_PATH MATCHES "torch")
+if(PROTOGCD_TORCH AND PROTOGCD_BINDINGS AND NOT CMAKE_PREFIX_PATH MATCHES "torch")
   # `pip install .`: the torch that the module will be used with.
   execute_process(COMMAND ${Python_EXECUTABLE} -c
     "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0] + '/share/cmake')"
