@@ -109,8 +109,7 @@ extern "C" void protogcd_python_interrupt(int /*number*/) {
 
 void raise_error(const char* type, const std::string& message, const std::string& hint) {
   const nb::object made =
-      nb::module_::import_("protogcd.errors")
-          .attr(type)(nb::str(message.c_str(), message.size()), nb::str(hint.c_str(), hint.size()));
+      nb::module_::import_("protogcd.errors").attr(type)(text_of(message), text_of(hint));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
 }
 

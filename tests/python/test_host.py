@@ -40,6 +40,12 @@ def test_errors_are_also_pythons_own_and_spell_keywords(demo):
     assert (copy.message, copy.hint) == ("a", "b")
 
 
+def test_an_error_may_name_a_file_whose_name_is_no_utf8(tmp_path):
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/no-\xff")
+    with pytest.raises(protogcd.ModelFileError, match="no-\ufffd"):
+        protogcd.Model.load(odd)
+
+
 def test_messages_go_to_logging_and_progress_to_the_callback(demo, caplog):
     seen = []
     with caplog.at_level(logging.DEBUG, logger="protogcd"):
