@@ -20,6 +20,7 @@
 #include "protogcd/discovery/frozen_fit.h"
 #include "protogcd/discovery/label_queue.h"
 #include "protogcd/discovery/report_files.h"
+#include "protogcd/discovery/run_beginning.h"
 #include "protogcd/discovery/run_time.h"
 #include "protogcd/discovery/starts.h"
 #include "protogcd/discovery/tune.h"
@@ -83,100 +84,6 @@ ModelInfo model_info(const Backbone& backbone, const Dataset& dataset, std::int6
   if (options.material.grad_from_block)
     info.first_trained_block = *options.material.grad_from_block;
   return info;
-}
-
-/// Everything a run's numbers depend on, by name: the options, and what they come to here.
-std::map<std::string, std::string> identity_of(const TrainOptions& options, const ModelInfo& info,
-                                               const TrainingMaterial& material,
-                                               std::uint64_t seed) {
-  std::map<std::string, std::string> identity = identity_of(options);
-  const std::optional<BankPlan>& bank = material.bank_plan();
-  identity["set of images"] = material.set().digest();
-  identity["backbone"] = fmt::format("{}, {} heads, blocks from {}", info.backbone_sha256,
-                                     info.backbone_heads, info.first_trained_block);
-  identity["preprocessing"] = material.preprocessing();
-  identity["number of classes"] = std::to_string(info.k());
-  identity["seed"] = std::to_string(seed);
-  identity["views that fit into the bank"] = bank ? std::to_string(bank->layout.views) : "no bank";
-  identity["dtype"] = material.placement().arithmetic();
-  return identity;
-}
-
-/// Float sums depend on these: a run resumed elsewhere goes on, but not to the same bits.
-std::map<std::string, std::string> environment_of(const Placement& placement,
-                                                  const Context& context) {
-  return {{"device", placement.device.is_cuda() ? "cuda" : "cpu"},
-          {"threads", std::to_string(context.threads)},
-          {"cpu", cpu_capability()},
-          {"torch", torch_version()},
-          {"protogcd", kVersion}};
-}
-
-constexpr const char* kSettings = "settings";  // in run.json
-
-OpenRun how_to_open(const TrainOptions& options) {
-  if (options.resume) return OpenRun::kResume;
-  return options.overwrite ? OpenRun::kOverwrite : OpenRun::kNew;
-}
-
-/// The folder's first files; only now is it sure that the new run begins.
-void begin_folder(RunFolder& folder, const TrainingMaterial& material, const LabelHistory& history,
-                  const TrainOptions& options, const std::string& config, const Context& context) {
-  if (!options.resume) {
-    folder.empty();
-    const auto& bank = material.bank_plan();
-    if (options.overwrite && bank && bank->home != BankHome::kFile) remove_folder(folder.bank());
-    write_file_atomically(folder.config(), config);
-    material.set().write_list(folder.images());
-  } else if (fs::exists(folder.images())) {
-    if (const auto difference = material.set().difference_from(folder.images())) {
-      throw UsageError(fmt::format("{}: the images are not those that the run was begun with: {}",
-                                   option_name("resume"), *difference),
-                       fmt::format("put them back, or choose another {}", option_name("out")));
-    }
-  }
-  const auto environment = environment_of(material.placement(), context);
-  auto settings = identity_of(options);
-  settings["seed"] = std::to_string(context.seed);
-  const fs::path run_file = folder.machine();
-  if (options.resume && fs::exists(run_file)) {
-    const auto json = parse_json_or_discard(read_text_file(run_file));
-    // What is found before the first checkpoint must not go on with other settings either.
-    if (json.is_object() && json.contains(kSettings)) {
-      check_same_run(settings, json.at(kSettings).get<std::map<std::string, std::string>>(),
-                     /*names_options=*/true);
-    }
-    for (const auto& [key, value] : environment) {
-      const std::string before = json.is_object() ? json.value(key, value) : value;
-      if (before != value) {
-        context.log.warning(fmt::format(
-            "the run was begun with {} {}, now {}: it goes on, but not to the same bits", key,
-            before, value));
-      }
-    }
-  } else {
-    nlohmann::json json = environment;
-    json[kSettings] = settings;
-    write_file_atomically(run_file, json.dump(2) + "\n");
-  }
-  const TrainingSet& set = material.set();
-  history.write(folder.path(), set.dataset());
-  set.skipped().write_if_any(folder.skipped(), set.sources());
-}
-
-constexpr const char* kKinds[] = {"loss", "share", "schedule"};
-
-/// Which method, and what its numbers in metrics.jsonl are: the report has no other way to know.
-void note_method(const RunFolder& folder, const std::string& name, const Method& method) {
-  const fs::path file = folder.machine();
-  auto json = parse_json_or_discard(read_text_file(file));
-  if (!json.is_object()) json = nlohmann::json::object();
-  json["method"] = name;
-  json["reported"] = nlohmann::json::array();
-  for (const ReportedValue& value : method.reported())
-    json["reported"].push_back(
-        {{"name", value.name}, {"kind", kKinds[static_cast<std::size_t>(value.kind)]}});
-  write_file_atomically(file, json.dump(2) + "\n");
 }
 
 // In predictions.csv: as many as the page shows of an image.
