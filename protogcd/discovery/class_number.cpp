@@ -147,6 +147,7 @@ class Estimator {
   const at::Tensor labels_;
   const std::int64_t k_old_, k_max_;
   std::map<std::int64_t, ClassNumberPoint> points_;
+  std::shared_ptr<KeptTokens> kept_;  ///< views, which all candidates of a seed see alike
 };
 
 CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps, std::int64_t seed) const {
@@ -220,6 +221,7 @@ void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
       fresh.push_back(k);
   }
   if (fresh.empty()) return;
+  if (!kept_) kept_ = material_.make_kept_tokens();
   // The beginning of a full run, which ends no earlier than the steps.
   const std::int64_t epochs = std::max(options_.model.schedule.epochs,
                                        (score_steps() + steps_per_epoch() - 1) / steps_per_epoch());
@@ -228,7 +230,7 @@ void Estimator::try_numbers(const std::vector<std::int64_t>& ks) {
     for (std::int64_t seed = 0; seed < options_.seeds; ++seed) {
       models.push_back(candidate(k, score_steps(), seed));
       models.back().schedule.epochs = epochs;
-      models.back().plan = {.borrow = 0, .fresh_views = true};  // as published
+      models.back().plan = {.borrow = 0, .fresh_views = true, .kept = kept_};  // as published
       models.back().method->become_candidate(std::nullopt);
     }
   }

@@ -5,17 +5,6 @@
 #include "protogcd/core/progress.h"
 
 namespace protogcd {
-namespace {
-
-std::uint64_t bytes_of(const TrunkTokens& tokens) {
-  std::uint64_t bytes = 0;
-  for (const at::Tensor* tensor : {&tokens.normalised, &tokens.class_token, &tokens.raw}) {
-    if (tensor->defined()) bytes += tensor->nbytes();
-  }
-  return bytes;
-}
-
-}  // namespace
 
 EvaluationTokens::EvaluationTokens(const SourceTable& sources, std::vector<std::uint32_t> list,
                                    const Trunk& trunk, const LoaderOptions& loader,

@@ -168,6 +168,14 @@ TrunkTokens Trunk::run(const at::Tensor& images) const {
   return model_->blocks->run(model_->embed(images.to(model_->device, model_->type).contiguous()));
 }
 
+std::uint64_t bytes_of(const TrunkTokens& tokens) {
+  std::uint64_t bytes = 0;
+  for (const at::Tensor* tensor : {&tokens.normalised, &tokens.class_token, &tokens.raw}) {
+    if (tensor->defined()) bytes += tensor->nbytes();
+  }
+  return bytes;
+}
+
 TrunkTokens run_in_batches(const Trunk& trunk, const at::Tensor& images, std::int64_t batch) {
   if (images.size(0) <= batch) return trunk.run(images);
   std::vector<TrunkTokens> parts;

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -24,6 +25,9 @@ struct TrunkTokens {
   at::Tensor rows = {};   ///< [B] int64: image b's tokens are normalised[rows[b]]
   at::Tensor first = {};  ///< [B, D] in the trunk's dtype: instead of each image's normalised CLS
 };
+
+/// What the tokens themselves take in memory, without `rows` and `first`.
+std::uint64_t bytes_of(const TrunkTokens& tokens);
 
 /// bfloat16 where this device multiplies it fast (AVX512-BF16, AMX, CUDA), else float32.
 at::ScalarType fastest_trunk_type(at::Device device);

@@ -200,11 +200,17 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
                                                 loader_, seed);
     views = std::make_unique<FreshViews>(std::move(pixels), sampler, *trunk_,
                                          placement_.trunk_batch(), placement_.device);
+    if (plan.kept) views = std::make_unique<KeptViews>(std::move(views), plan.kept, seed);
   }
   const double borrow = plan.borrow.value_or(options_.borrow.value_or(0));
   if (borrow == 0) return views;
   return std::make_unique<BorrowedViews>(std::move(views), sampler, borrow,
                                          backbone_.config.epsilon, seed, placement_.device);
+}
+
+std::shared_ptr<KeptTokens> TrainingMaterial::make_kept_tokens() const {
+  if (placement_.device.is_cuda()) return nullptr;
+  return std::make_shared<KeptTokens>(std::min(cache_bytes_, free_memory(at::kCPU)) / kCacheUses);
 }
 
 StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,

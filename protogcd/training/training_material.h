@@ -68,6 +68,9 @@ class TrainingMaterial {
   /// the sampler must outlive them.
   std::unique_ptr<ViewSource> make_views(const Sampler& sampler, std::uint64_t seed,
                                          const TrainingPlan& plan = {}) const;
+  /// Room for fresh views that several trainings share; null on a GPU, which makes them faster than
+  /// it would fetch them.
+  std::shared_ptr<KeptTokens> make_kept_tokens() const;
   /// Labels and places of the images that an epoch's steps draw: [steps, B] each, on the device.
   StepBatch labels_of(const Sampler& sampler, std::int64_t epoch,
                       const TrainingPlan& plan = {}) const;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "protogcd/data/hidden_split.h"
+#include "protogcd/engine/kept_views.h"
 
 namespace protogcd {
 
@@ -15,6 +16,8 @@ struct TrainingPlan {
   /// Strength of borrowed differences; nothing: as the material's options say.
   std::optional<double> borrow = std::nullopt;
   bool fresh_views = false;  ///< new crops for every draw, also where there is a bank
+  /// Fresh views are shared with the other trainings of the same split that have this; null: not.
+  std::shared_ptr<KeptTokens> kept = nullptr;
 };
 
 }  // namespace protogcd

@@ -135,6 +135,16 @@ TEST(EstimateK, ThePapersRuleSeesFreshViewsAlsoWhereThereIsABank) {
   EXPECT_EQ(scores({"--views", "bank", "--borrow", "2"}), fresh);
 }
 
+TEST(EstimateK, CandidatesScoreTheSameWhetherTheirViewsAreKeptOrMadeAgain) {
+  const TinyRun work;
+  const auto scores = [&](const std::vector<std::string>& room) {
+    std::vector<std::string> more = {"--rule", "paper", "--k-max", "12", "--epochs", "2"};
+    more.insert(more.end(), room.begin(), room.end());
+    return json_of(run_protogcd(estimate(work, more))).at("curve");
+  };
+  EXPECT_EQ(scores({}), scores({"--cache-gb", "0"}));
+}
+
 TEST(EstimateK, WhatCannotBeCountedIsAnErrorThatSaysWhy) {
   const TinyRun work;
   const auto errors = [&](const std::vector<std::string>& more) {
