@@ -89,6 +89,17 @@ ModelInfo model_info(const Backbone& backbone, const Dataset& dataset, std::int6
 // In predictions.csv: as many as the page shows of an image.
 constexpr const char* kShownProbabilities = "3";
 
+/// The old classes, and the new ones that images were found for.
+std::vector<std::int64_t> classes_with_images(const std::vector<std::int32_t>& labels,
+                                              const ModelInfo& info) {
+  std::vector<bool> found(static_cast<std::size_t>(info.k()), false);
+  for (const std::int32_t label : labels) found[static_cast<std::size_t>(label)] = true;
+  std::vector<std::int64_t> classes;
+  for (std::int64_t c = 0; c < info.k(); ++c)
+    if (!info.is_new(c) || found[static_cast<std::size_t>(c)]) classes.push_back(c);
+  return classes;
+}
+
 // Fewer images do not say where the most outlying twentieth begins.
 constexpr std::size_t kLeastForThreshold = 20;
 
@@ -122,11 +133,12 @@ class Trainer {
   std::unique_ptr<Method> make_method() const;
   void train_epochs();
   void evaluate_all();
+  void predict_and_evaluate();
   void evaluate_sets();
+  void drop_empty_classes();
   at::Tensor calibrate_and_predict();
   void write_predictions();
   void write_label_queue(const at::Tensor& features);
-  void warn_of_empty_classes(const RunResult& result) const;
   void write_report_files(const at::Tensor& features);
   void write_features(const at::Tensor& after);
   Predictions predict(std::initializer_list<SampleSet> sets);
@@ -142,7 +154,7 @@ class Trainer {
   TrainingMaterial& material_;
   const Backbone& backbone_;
   const Placement placement_;
-  const ModelInfo info_;
+  const ModelInfo info_;  ///< as it is trained; at the end model_ may have fewer classes
   const TrainingSet& set_;
   const std::vector<Sample> to_predict_;    ///< all that came without a label, and
   const std::vector<std::int32_t> truths_;  ///< what is known of it
@@ -169,6 +181,10 @@ std::unique_ptr<Method> Trainer::make_method() const {
 void Trainer::evaluate_all() {
   outcome_ = method_->outcome(sets_);
   model_.set_prototypes(outcome_.prototypes);
+  predict_and_evaluate();
+}
+
+void Trainer::predict_and_evaluate() {
   predictions_ = predict({SampleSet::kUnlabelled, SampleSet::kAside});
   predictions_.labels = found_labels();
   evaluate_sets();
@@ -275,7 +291,7 @@ void Trainer::write_predictions() {
 
 void Trainer::write_label_queue(const at::Tensor& features) {
   if (!features.defined()) return;
-  std::vector<std::size_t> labelled(static_cast<std::size_t>(info_.k()));
+  std::vector<std::size_t> labelled(static_cast<std::size_t>(model_.info().k()));
   for (const SampleSet set : {SampleSet::kLabelled, SampleSet::kCalibration}) {
     for (const Sample& sample : set_.of(set)) ++labelled[static_cast<std::size_t>(sample.truth)];
   }
@@ -288,16 +304,26 @@ void Trainer::write_label_queue(const at::Tensor& features) {
   write_label_next(folder_.label_next(), rows);
 }
 
-/// A few new classes may stay empty; most of them say that K is too large.
-void Trainer::warn_of_empty_classes(const RunResult& result) const {
-  const auto empty = std::ranges::count_if(
-      result.classes, [](const FoundClass& found) { return found.is_new && found.images == 0; });
-  const std::int64_t new_classes = info_.k() - info_.old_classes;
-  if (result.unlabelled == 0 || empty == 0 || 5 * empty < new_classes) return;
-  context_.log.warning(fmt::format(
-      "{} of the {} new classes have no image: {} is probably too large", empty, new_classes,
-      options_.k ? fmt::format("{} {}", option_name("k"), info_.k())
-                 : fmt::format("the number of {} classes", info_.k())));
+/// A prototype that no image is nearest to: what the run found is the same without it.
+void Trainer::drop_empty_classes() {
+  const std::vector<std::int64_t> kept = classes_with_images(predictions_.labels, info_);
+  const std::int64_t new_classes = info_.k() - info_.old_classes,
+                     empty = info_.k() - static_cast<std::int64_t>(kept.size());
+  if (to_predict_.empty() || empty == 0) return;
+  if (!options_.drops_empty()) {
+    if (5 * empty < new_classes) return;  // a few may stay empty
+    context_.log.warning(fmt::format(
+        "{} of the {} new classes have no image: {} is probably too large", empty, new_classes,
+        options_.k ? fmt::format("{} {}", option_name("k"), info_.k())
+                   : fmt::format("the number of {} classes", info_.k())));
+    return;
+  }
+  context_.log.info(fmt::format("{} of the {} new classes found no image: {} classes are left",
+                                empty, new_classes, kept.size()));
+  model_.keep_classes(kept);
+  for (std::int32_t& label : outcome_.labels)
+    label = static_cast<std::int32_t>(std::ranges::lower_bound(kept, label) - kept.begin());
+  predict_and_evaluate();
 }
 
 void Trainer::train_epochs() {
@@ -323,11 +349,13 @@ RunResult Trainer::run() {
     context_.log.info("no labels to compare with: accuracies are not told");
   if (options_.method->trains()) train_epochs();
   if (!on_unlabelled_) evaluate_all();  // no training, or resumed after its last epoch
+  drop_empty_classes();
   const at::Tensor features = calibrate_and_predict();
 
   RunResult result{
-      .k = info_.k(),
+      .k = model_.info().k(),
       .k_old = info_.old_classes,
+      .dropped = info_.k() - model_.info().k(),
       .confidence = confidence_,
       .calibration_error = calibration_error_,
       .calibration_error_before = calibration_error_before_,
@@ -339,7 +367,7 @@ RunResult Trainer::run() {
       .on_unlabelled = *on_unlabelled_,
       .on_test = on_test_,
       .by_epoch = compare_epochs(read_metrics(folder_.metrics())),
-      .classes = describe_classes(info_.classes, info_.old_classes, predictions_.labels,
+      .classes = describe_classes(model_.info().classes, info_.old_classes, predictions_.labels,
                                   predictions_.confidence, truths_, set_.dataset().classes),
       .outliers = predictions_.outliers(model_.info()),
       .outlier_keep = options_.outlier_keep,
@@ -347,12 +375,11 @@ RunResult Trainer::run() {
       .out = options_.out};
   std::vector<std::int32_t> trained_on = predictions_.labels;  // short trainings saw no others
   trained_on.resize(set_.count(SampleSet::kUnlabelled));
-  const auto stability = class_stability(starts_, trained_on, info_.k());
+  const auto stability = class_stability(starts_, trained_on, result.k);
   for (std::size_t c = 0; c < stability.size(); ++c) result.classes[c].stability = stability[c];
   model_.set_stability(stability);
   if (model_.info().outliers && model_.info().outliers->held_out)
     result.calibrated_on = static_cast<std::size_t>(model_.info().outliers->images);
-  warn_of_empty_classes(result);
   write_predictions();
   write_label_queue(features);
   model_.save(folder_.model(), method_->parameters());

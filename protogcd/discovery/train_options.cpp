@@ -207,6 +207,11 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .at_least(0)
       .at_most(0.5);
   table
+      .add("drop_empty", &options.drop_empty,
+           "leave new classes that no image was found for out of the model; if not given, where "
+           "their number was estimated, but not as published")
+      .incidental();  // training is the same with and without
+  table
       .add("set_foreign_aside", &options.set_foreign_aside,
            "do not train on unlabelled images that look unlike all that is labelled, but predict "
            "them: right where they are strays, wrong where new classes are that different "

@@ -51,6 +51,13 @@ struct TrainOptions {
   /// settings are not as published and the run is not very short.
   std::optional<bool> calibrate_confidence;
 
+  /// New classes that no image was found for are dropped in the end. Nothing: where K was
+  /// estimated, and settings are not as published.
+  std::optional<bool> drop_empty;
+  bool drops_empty() const {
+    return drop_empty.value_or(estimate_k && !k && has_general_settings());
+  }
+
   /// Unlabelled images that look unlike all that is labelled are not trained on
   /// (discovery/foreign.h).
   bool set_foreign_aside = false;

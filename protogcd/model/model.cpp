@@ -232,6 +232,17 @@ void TrainedModel::set_prototypes(const Prototypes& prototypes) {
   info_.temperature = prototypes.temperature;
 }
 
+void TrainedModel::keep_classes(const std::vector<std::int64_t>& kept) {
+  const at::Tensor rows = at::tensor(at::ArrayRef<std::int64_t>(kept)).to(placement_.device);
+  const auto of_kept = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.index_select(0, rows) : tensor;
+  };
+  info_.classes.resize(kept.size());
+  set_prototypes({.centres = of_kept(prototypes_.centres),
+                  .temperature = prototypes_.temperature,
+                  .bias = of_kept(prototypes_.bias)});
+}
+
 void TrainedModel::save(const fs::path& folder,
                         const std::map<std::string, at::Tensor>& of_method) const {
   create_folders(folder);

@@ -92,6 +92,9 @@ class TrainedModel {
   TrainedBlocks& blocks() const { return *blocks_; }
   const Prototypes& prototypes() const { return prototypes_; }
   void set_prototypes(const Prototypes& prototypes);
+  /// Drops all others: `kept` are all old classes and some new ones, ascending, which are numbered
+  /// anew.
+  void keep_classes(const std::vector<std::int64_t>& kept);
 
   /// CLS after the final norm, without a graph: tokens of B images -> [B, D].
   at::Tensor features(const TrunkTokens& tokens) const;

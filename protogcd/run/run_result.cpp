@@ -118,6 +118,7 @@ nlohmann::json to_json(const RunResult& result) {
   json["out"] = result.out.string();
   json["k"] = result.k;
   json["k_new"] = result.k - result.k_old;
+  if (result.dropped > 0) json["dropped"] = result.dropped;
   if (result.estimate) json["estimate"] = result.estimate->to_json();
   if (result.tuning) json["tuning"] = result.tuning->to_json();
   if (result.confidence) json["confidence_calibration"] = result.confidence->to_json();
@@ -148,6 +149,7 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   const nlohmann::json& images = json.at("images");
   RunResult result{.k = json.at("k"),
                    .k_old = json.at("k").get<std::int64_t>() - json.at("k_new").get<std::int64_t>(),
+                   .dropped = json.value("dropped", std::int64_t{0}),
                    .labelled = images.at("labelled"),
                    .unlabelled = images.at("unlabelled"),
                    .test = images.at("test"),

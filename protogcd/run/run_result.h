@@ -24,6 +24,7 @@ namespace protogcd {
 
 struct RunResult {
   std::int64_t k = 0, k_old = 0;
+  std::int64_t dropped = 0;  ///< new classes that found no image; `k` does not count them
   std::optional<ClassNumber> estimate = {};   ///< where K was not given
   std::optional<Tuning> tuning = {};          ///< where settings were tried
   std::optional<Confidence> confidence = {};  ///< where it was calibrated

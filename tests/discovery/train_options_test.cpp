@@ -103,7 +103,7 @@ TEST(TrainOptions, WhatIsIncidentalIsNamedHere) {
               ::testing::UnorderedElementsAre(
                   "out", "overwrite", "resume", "k", "as_published", "calibrate_confidence", "tune",
                   "set_foreign_aside", "eval_every", "checkpoint_seconds", "deterministic",
-                  "outlier_score", "outlier_keep", "report", "look_at_data", "prior",
+                  "outlier_score", "outlier_keep", "drop_empty", "report", "look_at_data", "prior",
                   "init_prototypes", "bank_home", "bank_dir", "bank_max", "cache_gb", "estimate_k",
                   "rule", "k_max", "cluster_steps", "min_steps", "seeds"));
 }

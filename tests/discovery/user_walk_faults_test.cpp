@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
@@ -181,6 +182,58 @@ TEST(NumberOfClasses, MoreClassesThanImagesAreRefusedAndManyEmptyOnesSaid) {
   const auto many = run_protogcd(work.train("many", {"--k", "60"}));
   EXPECT_EQ(many.exit_code, 0) << many.errors;
   EXPECT_THAT(many.errors, HasSubstr("of the 50 new classes have no image: --k 60"));
+}
+
+/// The images that a run puts together, whatever it calls their class.
+std::set<std::set<std::string>> groups_of(const fs::path& predictions) {
+  const CsvTable table = CsvTable::read(predictions);
+  std::map<std::string, std::set<std::string>> groups;
+  for (const CsvRow& row : table.rows())
+    groups[row.fields[table.column("class")]].insert(row.fields[table.column("path")]);
+  std::set<std::set<std::string>> result;
+  for (const auto& [name, images] : groups) result.insert(images);
+  return result;
+}
+
+TEST(NumberOfClasses, EmptyOnesAreDroppedOnRequestAndNothingElseChanges) {
+  const TinyRun work(4);
+  const auto all = json_of(run_protogcd(work.train("all", {"--k", "60"})));
+  const auto run = run_protogcd(work.train("some", {"--k", "60", "--drop-empty"}));
+  const auto some = json_of(run);
+  const int k = some.at("k"), dropped = some.at("dropped");
+  EXPECT_GT(dropped, 0);
+  EXPECT_EQ(k + dropped, 60);
+  EXPECT_THAT(run.errors, HasSubstr(fmt::format("{} of the 50 new classes found no image: {} "
+                                                "classes are left",
+                                                dropped, k)));
+  EXPECT_THAT(run.errors, Not(HasSubstr("probably too large")));
+  EXPECT_EQ(some.at("classes").size(), static_cast<std::size_t>(k));
+  EXPECT_EQ(some.at("classes").back().at("name"), fmt::format("new-{:02}", k - 10));
+  for (const auto& found : some.at("classes")) {
+    EXPECT_TRUE(!found.at("is_new") || found.at("images") > 0) << found;
+  }
+  EXPECT_EQ(some.at("all"), all.at("all"));
+  EXPECT_EQ(groups_of(work.folder / "some/predictions.csv"),
+            groups_of(work.folder / "all/predictions.csv"));
+
+  const auto predicted =
+      run_protogcd({"predict", "--model", work.folder / "some", "--images",
+                    work.folder / "demo/unlabelled", "--out", work.folder / "again.csv"});
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+  EXPECT_EQ(groups_of(work.folder / "again.csv").size(),
+            groups_of(work.folder / "some/predictions.csv").size());
+}
+
+/// A method that decides by its own clusters.
+TEST(NumberOfClasses, ClustersKeepTheirImagesWhereOthersAreDropped) {
+  const TinyRun work(4);
+  for (const char* run : {"all", "some"}) {
+    auto words = work.train(run, {"--method", "gcd", "--k", "30"});
+    if (std::string(run) == "some") words.push_back("--drop-empty");
+    json_of(run_protogcd(words));
+  }
+  EXPECT_EQ(groups_of(work.folder / "some/predictions.csv"),
+            groups_of(work.folder / "all/predictions.csv"));
 }
 
 TEST(NumberOfClasses, KMaxIsNotNamedWhereNobodyGaveIt) {
