@@ -17,6 +17,10 @@
 
 namespace protogcd {
 
+/// Weak: a crop, perhaps mirrored (image/transform.h). Strong: colours, sharpness and scale change
+/// too.
+enum class ViewStrength { kWeak, kStrong };
+
 class ViewSource {
  public:
   virtual ~ViewSource() = default;

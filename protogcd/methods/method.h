@@ -21,11 +21,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "protogcd/data/sample.h"
 #include "protogcd/engine/trunk.h"
+#include "protogcd/engine/view_source.h"
 #include "protogcd/methods/communicator.h"
 #include "protogcd/model/prototypes.h"
 
@@ -42,11 +44,16 @@ class EpochScalar {
   at::Tensor value_;
 };
 
-/// What a step draws: so many images, two views of each.
+/// What a step draws: so many images, one or two views of each.
 struct BatchStream {
   std::int64_t images = 0;  ///< 0: as many as the run's batch size says
   /// Places in the training set (labelled images, then unlabelled) that are drawn from; empty: all.
   std::vector<std::uint32_t> among = {};
+  std::int64_t views = 2;  ///< of each image, 1 or 2
+  ViewStrength strength = ViewStrength::kWeak;
+  /// An earlier stream whose images this one takes too, in the same order, with views of its own.
+  std::optional<std::size_t> same_images_as = {};
+  bool for_teacher = false;  ///< features are those of the teacher, without a graph
 };
 
 /// One stream's part of a step. Row i of features is view 1 of image i, row B + i its view 2.
