@@ -22,13 +22,6 @@ at::Tensor drawn(std::int64_t rows, std::int64_t columns, std::uint64_t seed, st
   return values;
 }
 
-/// Rows uniform in +-1/sqrt(in): a linear layer's weights as PyTorch begins them.
-at::Tensor directions(std::int64_t out, std::int64_t in, std::uint64_t seed, std::uint64_t tensor) {
-  const double bound = 1 / std::sqrt(static_cast<double>(in));
-  return drawn(out, in, seed, tensor,
-               [&](RandomStream& stream) { return stream.uniform(-bound, bound); });
-}
-
 // The number of a tensor keys its random numbers: append, never renumber.
 enum : std::uint64_t { kFirst, kSecond, kThird, kPrototypes, kWide };
 
@@ -36,6 +29,12 @@ enum : std::uint64_t { kFirst, kSecond, kThird, kPrototypes, kWide };
 
 at::Tensor unit_rows(const at::Tensor& x) {
   return x / x.norm(2, {-1}, /*keepdim=*/true).clamp_min(kNormFloor);
+}
+
+at::Tensor fresh_rows(std::int64_t out, std::int64_t in, std::uint64_t seed, std::uint64_t number) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  return drawn(out, in, seed, number,
+               [&](RandomStream& stream) { return stream.uniform(-bound, bound); });
 }
 
 Projection::Projection(const HeadShape& shape, std::uint64_t seed, at::ScalarType type,
@@ -53,7 +52,7 @@ Projection::Projection(const HeadShape& shape, std::uint64_t seed, at::ScalarTyp
   linear("mlp.4", kThird, shape.projection, shape.hidden);
   if (shape.wide_projection > 0) {
     parameters_["last_layer.weight_v"] =
-        directions(shape.wide_projection, shape.projection, seed, kWide);
+        fresh_rows(shape.wide_projection, shape.projection, seed, kWide);
   }
   for (auto& [name, tensor] : parameters_) tensor = tensor.to(device, type);
 }
@@ -77,7 +76,7 @@ at::Tensor Projection::gram() const {
 Head::Head(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::Device device)
     : shape_(shape),
       projection_(shape, seed, type, device),
-      prototypes_(directions(shape.classes, shape.width, seed, kPrototypes).to(device, type)),
+      prototypes_(fresh_rows(shape.classes, shape.width, seed, kPrototypes).to(device, type)),
       parameters_(projection_.named_parameters()) {
   parameters_["prototype_layer.weight_v"] = prototypes_;
 }

@@ -29,6 +29,10 @@ struct HeadOutput {
 /// x / max(|x|, 1e-12) of each row.
 at::Tensor unit_rows(const at::Tensor& x);
 
+/// Fresh rows [out, in] in float64, uniform in +-1/sqrt(in): a linear layer's weights as PyTorch
+/// begins them. `number` tells the tensors of a seed apart; those below 16 are this file's own.
+at::Tensor fresh_rows(std::int64_t out, std::int64_t in, std::uint64_t seed, std::uint64_t number);
+
 /// The layers of the projection alone, for methods without prototypes.
 class Projection {
  public:

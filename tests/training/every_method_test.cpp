@@ -35,7 +35,12 @@ MethodChoice method_of(const std::string& name) {
   MethodChoice choice = name == "toy" ? MethodChoice(testing::ToyOptions{}) : find_method(name);
   OptionTable table;
   choice->declare(table);
-  for (const auto& [key, value] : {std::pair{"head_hidden", "64"}, {"projection", "32"}}) {
+  // Small, and with all parts that a method has.
+  for (const auto& [key, value] : {std::pair{"head_hidden", "64"},
+                                   {"projection", "32"},
+                                   {"overclustering", "2"},
+                                   {"over_hidden", "32"},
+                                   {"over_projection", "16"}}) {
     if (Option* option = table.find(key))
       option->assign(std::vector<std::string>{value}, OptionSource::kFlag);
   }
