@@ -292,6 +292,12 @@ ClassNumber Estimator::by_others() {
   };
   if (rule_ == ClassNumberRule::kMaxAcc)
     return answered(max_acc(frozen, labels_, k_old_, k_max_, context_), ClassNumberBasis::kMaxAcc);
+  if (rule_ == ClassNumberRule::kInfomap)
+    return answered(count_communities(frozen, labels_, k_old_, k_max_, context_),
+                    ClassNumberBasis::kInfomap);
+  if (rule_ == ClassNumberRule::kGpc)
+    return answered(count_by_splits(frozen, labels_, k_old_, k_max_, context_),
+                    ClassNumberBasis::kGpc);
   const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
   const auto curve = cluster_curve(frozen, labels_, ks, kStarts, context_);
   std::vector<double> inertias, silhouettes;
@@ -408,8 +414,8 @@ std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& 
 }  // namespace
 
 std::string_view name_of(ClassNumberRule rule) {
-  constexpr std::string_view kNames[] = {"neighbours", "clusters",   "paper",
-                                         "max-acc",    "silhouette", "elbow"};
+  constexpr std::string_view kNames[] = {"neighbours", "clusters", "paper",   "max-acc",
+                                         "silhouette", "elbow",    "infomap", "gpc"};
   return kNames[static_cast<int>(rule)];
 }
 
@@ -442,7 +448,9 @@ std::int64_t largest_class_number(const TrainingSet& set, const ClassNumberOptio
   const auto most = [&] {
     const ClassNumberRule rule = rule_for(set, options);
     if (rule == ClassNumberRule::kMaxAcc) return kMostOfMaxAcc;
-    if (rule == ClassNumberRule::kNeighbours) return a_fifth;
+    if (rule == ClassNumberRule::kNeighbours || rule == ClassNumberRule::kInfomap ||
+        rule == ClassNumberRule::kGpc)
+      return a_fifth;
     const std::int64_t generous =
         old == 0 ? kMostWithoutLabels : kMostPerOldClass * old + kMostBeside;
     return std::min(generous, a_fifth);

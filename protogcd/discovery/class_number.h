@@ -12,7 +12,7 @@
 //                highest. Without labelled images the silhouette decides alone; for a method that
 //                does not train, that of the features as they are.
 //   kPaper       Algorithm 1: a binary search for the highest Prototype Score, as published.
-//   kMaxAcc, kSilhouette, kElbow   others' ways (class_number_baselines.h)
+//   kMaxAcc, kSilhouette, kElbow, kInfomap, kGpc   others' ways (class_number_baselines.h)
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,28 @@
 
 namespace protogcd {
 
-enum class ClassNumberRule { kNeighbours, kClusters, kPaper, kMaxAcc, kSilhouette, kElbow };
+enum class ClassNumberRule {
+  kNeighbours,
+  kClusters,
+  kPaper,
+  kMaxAcc,
+  kSilhouette,
+  kElbow,
+  kInfomap,
+  kGpc
+};
 
-/// As an option has them: neighbours, clusters, paper, max-acc, silhouette, elbow.
+/// As an option has them: neighbours, clusters, paper, max-acc, silhouette, elbow, infomap, gpc.
 std::string_view name_of(ClassNumberRule rule);
 inline constexpr ClassNumberRule kClassNumberRules[] = {
     ClassNumberRule::kNeighbours, ClassNumberRule::kClusters,   ClassNumberRule::kPaper,
-    ClassNumberRule::kMaxAcc,     ClassNumberRule::kSilhouette, ClassNumberRule::kElbow};
+    ClassNumberRule::kMaxAcc,     ClassNumberRule::kSilhouette, ClassNumberRule::kElbow,
+    ClassNumberRule::kInfomap,    ClassNumberRule::kGpc};
 
 struct ClassNumberOptions {
   ClassNumberRule rule = ClassNumberRule::kNeighbours;
-  /// Nothing: by neighbours, a fifth of the images; by max-acc 1,000, as published; else 3 K_old +
-  /// 20 (100 where K_old is 0), at most a fifth of the images.
+  /// Nothing: by neighbours, infomap and gpc, a fifth of the images; by max-acc 1,000, as
+  /// published; else 3 K_old + 20 (100 where K_old is 0), at most a fifth of the images.
   std::optional<std::int64_t> k_max = {};
   std::int64_t epochs = 3;     ///< of a candidate of the Prototype Score, and
   std::int64_t min_steps = 1;  ///< never fewer steps than these

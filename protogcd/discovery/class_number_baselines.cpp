@@ -8,7 +8,10 @@
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/analysis/bounded_minimum.h"
 #include "protogcd/cluster/kmeans.h"
+#include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "protogcd/cluster/silhouette.h"
+#include "protogcd/methods/concepts.h"
+#include "protogcd/methods/split_merge.h"
 
 namespace protogcd {
 namespace {
@@ -17,6 +20,18 @@ std::vector<std::int32_t> small_numbers(const at::Tensor& labels) {
   const at::Tensor narrow = labels.to(at::kInt).contiguous();
   const std::int32_t* first = narrow.const_data_ptr<std::int32_t>();
   return {first, first + narrow.numel()};
+}
+
+/// Of labelled images, then -1 for the others.
+at::Tensor labels_of_all(const Candidate& frozen, const at::Tensor& labels) {
+  return at::cat({labels, at::full({frozen.unlabelled.size(0)}, -1, at::kLong)});
+}
+
+/// The directions in which rows [N, D] differ most, at most `count` of them: [N, count] in float64.
+at::Tensor main_directions(const at::Tensor& rows, std::int64_t count) {
+  const at::Tensor centred = rows.to(at::kDouble) - rows.to(at::kDouble).mean(0);
+  const at::Tensor axes = std::get<1>(at::linalg_eigh(at::matmul(centred.t(), centred)));
+  return at::matmul(centred, axes.slice(1, std::max<std::int64_t>(0, axes.size(1) - count)));
 }
 
 /// Share of the labelled images in the cluster that is matched to their class.
@@ -89,6 +104,41 @@ std::int64_t max_acc(const Candidate& frozen, const at::Tensor& labels, std::int
   };
   return static_cast<std::int64_t>(bounded_minimum(
       loss, {.low = static_cast<double>(k_old), .high = static_cast<double>(k_max)}));
+}
+
+std::int64_t count_communities(const Candidate& frozen, const at::Tensor& labels,
+                               std::int64_t k_old, std::int64_t k_max, const Context& context) {
+  constexpr std::int64_t kOrders = 10;
+  const Concepts found =
+      find_concepts(at::cat({frozen.labelled, frozen.unlabelled}), labels_of_all(frozen, labels),
+                    {.map = {.trials = kOrders, .seed = context.seed}}, context.stop);
+  return std::clamp<std::int64_t>(found.count, std::max<std::int64_t>(k_old, 1), k_max);
+}
+
+std::int64_t count_by_splits(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
+                             std::int64_t k_max, const Context& context) {
+  // In all of a backbone's dimensions the likelihood follows the size of a cluster, not its shape.
+  constexpr std::int64_t kDirections = 32, kRounds = 20, kStartsOfRound = 3,
+                         kFirstWithoutLabels = 10;
+  const at::Tensor rows =
+      main_directions(at::cat({frozen.labelled, frozen.unlabelled}), kDirections);
+  const at::Tensor known = labels_of_all(frozen, labels);
+  const NiwPrior prior{.mean = rows.mean(0), .nu = static_cast<double>(rows.size(1)) + 2};
+  const Points points(rows.to(at::kFloat), "features");
+  std::int64_t k = std::min(k_max, k_old == 0 ? kFirstWithoutLabels : k_old + (k_old + 1) / 2);
+  for (std::int64_t round = 0; round < kRounds; ++round) {
+    const Clustering clusters = semi_supervised_kmeans(
+        points, known,
+        {.k = k, .starts = kStartsOfRound, .seed = context.seed, .stop = context.stop});
+    const SplitMergeStep step =
+        split_and_merge(rows, clusters.labels, clusters.centroids.to(at::kDouble),
+                        halves_of(rows.to(at::kFloat), clusters.labels, k, k_old, context.seed),
+                        k_old, prior, {.chance = 0}, [] { return 1.0; });
+    const std::int64_t now = std::min(step.centres.size(0), k_max);
+    if (now == k) break;
+    k = now;
+  }
+  return k;
 }
 
 }  // namespace protogcd

@@ -4,6 +4,10 @@
 //               labels, searched by bounded Brent as the released code does
 //   silhouette  the K whose clusters have the highest mean silhouette
 //   elbow       the K where the curve of the inertia is farthest below the line between its ends
+//   infomap     DCCL's (Pu et al. 2023): communities of the graph of nearest images
+//               (methods/concepts.h)
+//   gpc         GPC's (Zhao et al. 2023): clusters are split and merged by their likelihood until
+//               their number stays (methods/split_merge.h)
 #pragma once
 
 #include <cstdint>
@@ -16,6 +20,12 @@ namespace protogcd {
 /// labels [N_l] int64 of the labelled images.
 std::int64_t max_acc(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
                      std::int64_t k_max, const Context& context);
+
+/// The same arguments; within k_old and k_max.
+std::int64_t count_communities(const Candidate& frozen, const at::Tensor& labels,
+                               std::int64_t k_old, std::int64_t k_max, const Context& context);
+std::int64_t count_by_splits(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
+                             std::int64_t k_max, const Context& context);
 
 /// Of k-means clusters of all images, for each number of clusters: the share of the labelled images
 /// that are in the cluster matched to their class. What max-acc maximises.

@@ -29,8 +29,8 @@ double score_of(const nlohmann::json& json) {
 
 constexpr const char* kSurenessWords[] = {"sure", "fairly sure", "unsure"};
 constexpr const char* kBasisWords[] = {
-    "clusters",   "prototype score", "algorithm 1", "frozen clusters",
-    "neighbours", "max-acc",         "silhouette",  "elbow"};
+    "clusters", "prototype score", "algorithm 1", "frozen clusters", "neighbours",
+    "max-acc",  "silhouette",      "elbow",       "infomap",         "gpc"};
 
 /// The enumerator whose word this is.
 template <class Enum, std::size_t kCount>
@@ -158,7 +158,9 @@ std::string ClassNumber::reason_in_words() const {
       neighbours_in_words(*this),
       "With this number k-means of the backbone's own features agrees best with the labels",
       "With this number clusters of the backbone's own features are the most distinct",
-      "Here the curve of the inertia of k-means bends"};
+      "Here the curve of the inertia of k-means bends",
+      "So many communities does the graph of nearest images have",
+      "Clusters were split and merged by their likelihood until this number stayed"};
   return why[static_cast<int>(basis)];
 }
 
@@ -168,8 +170,7 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   if (is_largest) {
     others = fmt::format("it is the largest number looked at, {} allows more",
                          spelling ? spelling("k_max") : "k_max");
-  } else if (basis == ClassNumberBasis::kMaxAcc || basis == ClassNumberBasis::kSilhouette ||
-             basis == ClassNumberBasis::kElbow) {
+  } else if (basis >= ClassNumberBasis::kMaxAcc) {
     others = "this rule does not say how far off it may be";
   } else if (low == high) {
     others = unsure ? "numbers far from it fit about as well" : "no other fits nearly as well";

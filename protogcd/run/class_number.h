@@ -38,7 +38,9 @@ enum class ClassNumberBasis {
   kNeighbours,
   kMaxAcc,
   kSilhouette,
-  kElbow
+  kElbow,
+  kInfomap,
+  kGpc
 };
 
 std::string in_words(Sureness sureness);

@@ -101,7 +101,8 @@ TEST(EstimateK, SavesTheCurvesAndComparesTheMethods) {
   const std::string file = work.folder / "curve.csv";
   const auto json = json_of(run_protogcd(
       estimate(work, {"--curve", file, "--curve-points", "3", "--compare", "--k-max", "14"})));
-  for (const char* rule : {"neighbours", "clusters", "paper", "max-acc", "silhouette", "elbow"})
+  for (const char* rule :
+       {"neighbours", "clusters", "paper", "max-acc", "silhouette", "elbow", "infomap", "gpc"})
     EXPECT_TRUE(json.at("rules").contains(rule)) << rule;
   const CsvTable curve = CsvTable::read(file);
   EXPECT_THAT(curve.header(),
