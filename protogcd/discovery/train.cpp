@@ -34,6 +34,7 @@
 #include "protogcd/run/label_next.h"
 #include "protogcd/run/metrics_file.h"
 #include "protogcd/run/run_folder.h"
+#include "protogcd/training/candidate.h"
 #include "protogcd/training/set_features.h"
 #include "protogcd/training/training_loop.h"
 
@@ -172,8 +173,8 @@ class Trainer {
 };
 
 std::unique_ptr<Method> Trainer::make_method() const {
-  MethodInput input =
-      material_.method_input(info_.k(), options_.loop.schedule.epochs, context_.seed);
+  MethodInput input = prepared_input(material_, backbone_, *options_.method, info_.k(),
+                                     options_.loop.schedule.epochs, context_.seed, {}, context_);
   if (!starts_.empty()) input.first_classes = starts_.classes[starts_.surest()];
   return options_.method->make(input);
 }

@@ -115,6 +115,10 @@ struct MethodInput {
   std::vector<std::int64_t> labelled_of_class = {};  ///< [K_old]
   /// The class that each unlabelled image begins in; empty: the method finds its own beginning.
   std::vector<std::int32_t> first_classes = {};
+  /// The group of each image that is trained on, by its place, where the method's options ask for
+  /// groups.
+  std::vector<std::int32_t> groups = {};
+  std::int64_t batch = 0;  ///< images of the run's batches
   std::int64_t epochs = 0;
   std::uint64_t seed = 0;
   at::ScalarType type = at::kFloat;

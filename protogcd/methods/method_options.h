@@ -60,6 +60,9 @@ class MethodOptions {
   virtual bool decays_all() const { return false; }
   /// Whether it looks at whole sets of labelled images: their tokens are then kept.
   virtual bool sees_labelled() const { return false; }
+  /// Into how many groups of like images (k-means of the features as they are before training) the
+  /// images are to be divided: MethodInput::groups.
+  virtual std::int64_t groups() const { return 0; }
   /// UsageError where the options do not fit what the method is made for.
   virtual std::unique_ptr<Method> make(const MethodInput& input) const = 0;
 };

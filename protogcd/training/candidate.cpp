@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "protogcd/cluster/kmeans.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/progress.h"
 #include "protogcd/nn/device.h"
@@ -37,8 +38,9 @@ class Training {
            const Context& context)
       : options_(options),
         blocks_(fresh_blocks(material, backbone)),
-        method_(options.method->make(material.method_input(options.classes, options.schedule.epochs,
-                                                           options.seed, options.plan))),
+        method_(options.method->make(prepared_input(material, backbone, *options.method,
+                                                    options.classes, options.schedule.epochs,
+                                                    options.seed, options.plan, context))),
         step_(*blocks_, *method_, options.sgd, alone_),
         runner_(step_, *method_, material, options.seed, options.schedule, options.plan),
         sets_(material, *blocks_, context, options.plan) {}
@@ -137,6 +139,23 @@ std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbo
     for (const auto& training : trainings) candidates.push_back(training->result());
   }
   return candidates;
+}
+
+MethodInput prepared_input(TrainingMaterial& material, const Backbone& backbone,
+                           const MethodOptions& method, std::int64_t k, std::int64_t epochs,
+                           std::uint64_t seed, const TrainingPlan& plan, const Context& context) {
+  MethodInput input = material.method_input(k, epochs, seed, plan);
+  if (method.groups() == 0) return input;
+  const auto blocks = fresh_blocks(material, backbone);
+  MaterialFeatures sets(material, *blocks, context, plan);
+  const at::Tensor rows = at::cat(
+      {unit_features(sets, SampleSet::kLabelled), unit_features(sets, SampleSet::kUnlabelled)});
+  const Clustering found = kmeans(Points(rows, "features"),
+                                  {.k = std::min(method.groups(), rows.size(0)), .seed = seed});
+  const at::Tensor groups = found.labels.to(at::kCPU, at::kInt).contiguous();
+  const auto* first = groups.const_data_ptr<std::int32_t>();
+  input.groups.assign(first, first + groups.numel());
+  return input;
 }
 
 at::Tensor untrained_features(TrainingMaterial& material, const Backbone& backbone, SampleSet set,

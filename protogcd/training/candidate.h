@@ -49,6 +49,12 @@ std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbo
                                         const std::vector<CandidateOptions>& options,
                                         Progress& progress, const Context& context);
 
+/// TrainingMaterial::method_input with what the method wants to know of the images before it is
+/// made.
+MethodInput prepared_input(TrainingMaterial& material, const Backbone& backbone,
+                           const MethodOptions& method, std::int64_t k, std::int64_t epochs,
+                           std::uint64_t seed, const TrainingPlan& plan, const Context& context);
+
 /// Features of one set by the backbone as it is: unit rows on the CPU in float32.
 at::Tensor untrained_features(TrainingMaterial& material, const Backbone& backbone, SampleSet set,
                               const Context& context);

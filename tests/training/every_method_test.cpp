@@ -38,6 +38,8 @@ MethodChoice method_of(const std::string& name) {
   // Small, and with all parts that a method has.
   for (const auto& [key, value] : {std::pair{"head_hidden", "64"},
                                    {"projection", "32"},
+                                   {"wide_projection", "48"},
+                                   {"experts", "3"},
                                    {"overclustering", "2"},
                                    {"over_hidden", "32"},
                                    {"over_projection", "16"}}) {
@@ -237,6 +239,7 @@ struct StoppingOptions : MethodOptions {
   std::map<std::string, std::string> identity() const override { return inner->identity(); }
   bool sees_labelled() const override { return inner->sees_labelled(); }
   bool decays_all() const override { return inner->decays_all(); }
+  std::int64_t groups() const override { return inner->groups(); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {
     return std::make_unique<Stopping>(inner->make(input), stop, after);
   }

@@ -1,0 +1,44 @@
+// What GCD and the methods that build on it share: views and labels contrasted behind a projection,
+// and classes that are clusters of the features in the end.
+#pragma once
+
+#include <cstdint>
+
+#include "protogcd/methods/head_options.h"
+#include "protogcd/methods/method_options.h"
+
+namespace protogcd {
+
+struct ContrastOptions {
+  double sup_weight = 0.35;                                ///< share of the supervised contrast
+  double unsup_temperature = 1.0, sup_temperature = 0.07;  ///< of the two contrasts
+  std::int64_t wide_projection = 65536;                    ///< weight-normed last layer; 0: none
+  HeadOptions head;
+
+  void declare(OptionTable& table);
+  /// `number` tells the projections of a method apart, whose first weights differ.
+  Projection make(const MethodInput& input, std::int64_t number = 0) const;
+};
+
+struct ContrastLoss {
+  at::Tensor total;  ///< (1 - sup_weight) unsup + sup_weight sup
+  at::Tensor unsup, sup;
+};
+
+ContrastLoss contrast_loss(const Projection& projection, const ContrastOptions& options,
+                           const StepBatch& batch, Communicator& communicator);
+
+/// Semi-supervised k-means as the end of a method.
+struct ClusterOptions {
+  std::int64_t starts = 10;
+  bool plain_seeding = false;  ///< as GCD's release draws first centroids
+
+  void declare(OptionTable& table);
+};
+
+/// Clusters of what the blocks have become: an unlabelled image is in the one that k-means put it
+/// in, and a later image in the nearest.
+Outcome clustered_outcome(SetFeatures& sets, std::int64_t k, std::uint64_t seed,
+                          const ClusterOptions& options);
+
+}  // namespace protogcd

@@ -1,0 +1,122 @@
+// XCon (Fei et al., BMVC 2022): GCD's contrast, and the same within groups of like images, each
+// behind a projection of its own, so that images are told apart from those they resemble.
+#include <ATen/ATen.h>
+
+#include "protogcd/methods/contrast.h"
+
+namespace protogcd {
+namespace {
+
+struct XconOptions : MethodOptions {
+  std::int64_t experts = 8;    ///< groups
+  double expert_weight = 0.1;  ///< of the mean of their losses
+  ContrastOptions contrast;
+  ClusterOptions clusters;
+
+  std::string name() const override { return "xcon"; }
+  std::unique_ptr<MethodOptions> copy() const override {
+    return std::make_unique<XconOptions>(*this);
+  }
+  void declare(OptionTable& table) override;
+  std::vector<PublishedSetting> published(const std::string&) const override {
+    return {{"kmeans_starts", "100"},
+            {"plain_seeding", "true"},
+            {"eval_every", "10"},
+            {"rule", "max-acc"},
+            contrast.head.published()};
+  }
+  std::vector<std::string> resolve(const MethodFacts& facts) override {
+    return contrast.head.resolve(facts);
+  }
+  bool decays_all() const override { return true; }
+  bool sees_labelled() const override { return true; }
+  std::int64_t groups() const override { return experts; }
+  std::unique_ptr<Method> make(const MethodInput& input) const override;
+};
+
+/// Places of the images of each group; groups without images are left out.
+std::vector<std::vector<std::uint32_t>> members_of(const std::vector<std::int32_t>& groups) {
+  std::map<std::int32_t, std::vector<std::uint32_t>> members;
+  for (std::size_t place = 0; place < groups.size(); ++place)
+    members[groups[place]].push_back(static_cast<std::uint32_t>(place));
+  std::vector<std::vector<std::uint32_t>> result;
+  for (auto& [group, places] : members) result.push_back(std::move(places));
+  return result;
+}
+
+class Xcon : public Method {
+ public:
+  Xcon(const XconOptions& options, const MethodInput& input)
+      : options_(options), k_(input.k()), seed_(input.seed), members_(members_of(input.groups)) {
+    if (members_.empty()) members_.emplace_back();  // of nobody: all images are one group
+    images_ = (input.batch + options.experts - 1) / options.experts;
+    for (std::size_t i = 0; i <= members_.size(); ++i)
+      projections_.push_back(options.contrast.make(input, static_cast<std::int64_t>(i)));
+  }
+
+  std::map<std::string, at::Tensor> parameters() const override {
+    std::map<std::string, at::Tensor> all;
+    for (std::size_t i = 0; i < projections_.size(); ++i) {
+      const std::string prefix = i == 0 ? "all." : "expert" + std::to_string(i - 1) + ".";
+      for (const auto& [name, tensor] : projections_[i].named_parameters())
+        all[prefix + name] = tensor;
+    }
+    return all;
+  }
+  std::vector<ReportedValue> reported() const override {
+    return {{"unsup_con"}, {"sup_con"}, {"experts"}};
+  }
+  /// All images, then each group by itself.
+  std::vector<BatchStream> streams() const override {
+    std::vector<BatchStream> result = {{}};
+    for (const auto& places : members_) result.push_back({.images = images_, .among = places});
+    return result;
+  }
+  std::vector<double> begin_epoch(const EpochInput&) override { return {}; }
+
+  StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
+    const ContrastLoss of_all =
+        contrast_loss(projections_[0], options_.contrast, batches[0], communicator);
+    at::Tensor experts = at::zeros({}, of_all.total.options().requires_grad(false));
+    for (std::size_t i = 1; i < batches.size(); ++i) {
+      experts = experts +
+                contrast_loss(projections_[i], options_.contrast, batches[i], communicator).total;
+    }
+    experts = experts / static_cast<double>(members_.size());
+    return {of_all.total + experts * options_.expert_weight, {of_all.unsup, of_all.sup, experts}};
+  }
+
+  Outcome outcome(SetFeatures& sets) const override {
+    return clustered_outcome(sets, k_, seed_, options_.clusters);
+  }
+
+ private:
+  const XconOptions options_;
+  const std::int64_t k_;
+  const std::uint64_t seed_;
+  std::vector<std::vector<std::uint32_t>> members_;
+  std::int64_t images_ = 0;              ///< of an expert's batch
+  std::vector<Projection> projections_;  ///< of all images, then of each expert
+};
+
+void XconOptions::declare(OptionTable& table) {
+  table.add("experts", &experts, "groups of like images that are contrasted by themselves")
+      .at_least(1)
+      .at_most(1000);
+  table.add("expert_weight", &expert_weight, "weight of the groups' mean contrast").at_least(0);
+  contrast.declare(table);
+  clusters.declare(table);
+}
+
+std::unique_ptr<Method> XconOptions::make(const MethodInput& input) const {
+  return std::make_unique<Xcon>(*this, input);
+}
+
+}  // namespace
+
+std::unique_ptr<MethodOptions> xcon_options();  // for registry.cpp
+std::unique_ptr<MethodOptions> xcon_options() {
+  return std::make_unique<XconOptions>();
+}
+
+}  // namespace protogcd
