@@ -46,11 +46,10 @@ void ClusterOptions::declare(OptionTable& table) {
       "k-means begins as in the release: one draw for each new cluster, not the best of some");
 }
 
-Outcome clustered_outcome(SetFeatures& sets, std::int64_t k, std::uint64_t seed,
-                          const ClusterOptions& options) {
+Outcome ClusterEnd::outcome(SetFeatures& sets) const {
   const Clustering found = cluster_images(
       sets,
-      {.k = k, .starts = options.starts, .seed = seed, .plain_seeding = options.plain_seeding});
+      {.k = k_, .starts = options_.starts, .seed = seed_, .plain_seeding = options_.plain_seeding});
   const std::int64_t unlabelled = sets.count(SampleSet::kUnlabelled);
   const at::Tensor own = found.labels.narrow(0, found.labels.size(0) - unlabelled, unlabelled)
                              .to(at::kCPU, at::kInt)

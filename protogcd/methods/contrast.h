@@ -38,7 +38,17 @@ struct ClusterOptions {
 
 /// Clusters of what the blocks have become: an unlabelled image is in the one that k-means put it
 /// in, and a later image in the nearest.
-Outcome clustered_outcome(SetFeatures& sets, std::int64_t k, std::uint64_t seed,
-                          const ClusterOptions& options);
+class ClusterEnd {
+ public:
+  ClusterEnd(const ClusterOptions& options, const MethodInput& input)
+      : options_(options), k_(input.k()), seed_(input.seed) {}
+
+  Outcome outcome(SetFeatures& sets) const;
+
+ private:
+  const ClusterOptions options_;
+  const std::int64_t k_;
+  const std::uint64_t seed_;
+};
 
 }  // namespace protogcd

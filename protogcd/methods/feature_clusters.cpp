@@ -5,20 +5,14 @@
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 
 namespace protogcd {
-namespace {
-
-/// Labelled images, then unlabelled ones.
 at::Tensor trained_on(SetFeatures& sets) {
   return at::cat(
       {unit_features(sets, SampleSet::kLabelled), unit_features(sets, SampleSet::kUnlabelled)});
 }
 
-/// Of `trained_on`'s rows: -1 where there is none.
 at::Tensor known_labels(const SetFeatures& sets) {
   return at::cat({sets.labels(), at::full({sets.count(SampleSet::kUnlabelled)}, -1, at::kLong)});
 }
-
-}  // namespace
 
 Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options) {
   return semi_supervised_kmeans(Points(trained_on(sets), "features"), known_labels(sets), options);

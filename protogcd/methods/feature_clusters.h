@@ -12,6 +12,11 @@
 
 namespace protogcd {
 
+/// Unit features of labelled images, then of unlabelled ones, by their places: [N, D] on the CPU.
+at::Tensor trained_on(SetFeatures& sets);
+/// Of these rows: -1 where there is none. [N] int64
+at::Tensor known_labels(const SetFeatures& sets);
+
 /// Semi-supervised k-means (Vaze et al., CVPR 2022) of labelled and unlabelled images' unit
 /// features, in this order: the old classes are the first clusters.
 Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options);

@@ -37,8 +37,7 @@ class Gcd : public Method {
  public:
   Gcd(const GcdOptions& options, const MethodInput& input)
       : options_(options),
-        k_(input.k()),
-        seed_(input.seed),
+        end_(options.clusters, input),
         projection_(options.contrast.make(input)) {}
 
   std::map<std::string, at::Tensor> parameters() const override {
@@ -53,14 +52,11 @@ class Gcd : public Method {
     return {loss.total, {loss.unsup, loss.sup}};
   }
 
-  Outcome outcome(SetFeatures& sets) const override {
-    return clustered_outcome(sets, k_, seed_, options_.clusters);
-  }
+  Outcome outcome(SetFeatures& sets) const override { return end_.outcome(sets); }
 
  private:
   const GcdOptions options_;
-  const std::int64_t k_;
-  const std::uint64_t seed_;
+  const ClusterEnd end_;
   Projection projection_;
 };
 

@@ -47,7 +47,7 @@ std::vector<std::vector<std::uint32_t>> members_of(const std::vector<std::int32_
 class Xcon : public Method {
  public:
   Xcon(const XconOptions& options, const MethodInput& input)
-      : options_(options), k_(input.k()), seed_(input.seed), members_(members_of(input.groups)) {
+      : options_(options), end_(options.clusters, input), members_(members_of(input.groups)) {
     if (members_.empty()) members_.emplace_back();  // of nobody: all images are one group
     images_ = (input.batch + options.experts - 1) / options.experts;
     for (std::size_t i = 0; i <= members_.size(); ++i)
@@ -86,14 +86,11 @@ class Xcon : public Method {
     return {of_all.total + experts * options_.expert_weight, {of_all.unsup, of_all.sup, experts}};
   }
 
-  Outcome outcome(SetFeatures& sets) const override {
-    return clustered_outcome(sets, k_, seed_, options_.clusters);
-  }
+  Outcome outcome(SetFeatures& sets) const override { return end_.outcome(sets); }
 
  private:
   const XconOptions options_;
-  const std::int64_t k_;
-  const std::uint64_t seed_;
+  const ClusterEnd end_;
   std::vector<std::vector<std::uint32_t>> members_;
   std::int64_t images_ = 0;              ///< of an expert's batch
   std::vector<Projection> projections_;  ///< of all images, then of each expert

@@ -1,5 +1,6 @@
 // GPC against the numbers of its public release: likelihoods, splits, merges, prototypes and the
 // loss that is made of them.
+#include "protogcd/methods/registry.h"
 #include "protogcd/methods/split_merge.h"
 #include "protogcd/nn/head.h"
 #include "tests/methods/golden_tensors.h"
@@ -81,6 +82,43 @@ TEST_P(GpcGolden, AMergeLeavesOneClusterOfTwoUnlessAsReleased) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, GpcGolden, ::testing::Values(0, 1));
+
+/// The method's step, on the prototypes that the release found.
+TEST(GpcStep, PullToPrototypesAndItsGradientsAreTheReleases) {
+  const testing::GoldenTensors golden("gpc");
+  MethodChoice choice = find_method("gpc");
+  OptionTable table;
+  choice->declare(table);
+  for (const auto& [key, value] : {std::pair{"head_hidden", "8"}, {"projection", "4"}})
+    ASSERT_FALSE(table.find(key)->assign(std::vector<std::string>{value}, OptionSource::kFlag));
+  const at::Tensor &assignment = golden.at("case0.assignment"),
+                   &prototypes = golden.at("case0.new_prototypes");
+  const auto method = choice->make({.width = 6,
+                                    .classes = std::vector<std::string>(7),
+                                    .old_classes = 3,
+                                    .labelled = 63,
+                                    .unlabelled = 267,
+                                    .epochs = 60,
+                                    .type = at::kDouble});
+  const auto state = method->state();
+  const std::int64_t used = prototypes.size(0);
+  state.at("prototypes").narrow(0, 0, used).copy_(prototypes);
+  state.at("spread").narrow(0, 0, used).copy_(golden.at("case0.density"));
+  state.at("offset").narrow(0, used, state.at("offset").size(0) - used).fill_(-1e9);
+  state.at("cluster").copy_(assignment);
+  const at::Tensor q = golden.leaf("proto.q"), k = golden.leaf("proto.k");
+  const at::Tensor& places = golden.at("proto.index");
+  SingleProcess alone;
+  const StepLoss loss = method->loss({{.labels = at::zeros_like(places),
+                                       .labelled = at::zeros(places.sizes(), at::kDouble),
+                                       .places = places,
+                                       .features = at::cat({q, k})}},
+                                     alone);
+  expect_number(loss.reported[2], golden.json.at("proto_loss"), "proto_loss");
+  loss.reported[2].backward();
+  EXPECT_LT(relative_deviation(q.grad(), golden.at("proto.grad.q")), 1e-9);
+  EXPECT_LT(relative_deviation(k.grad(), golden.at("proto.grad.k")), 1e-9);
+}
 
 /// Few rows of many dimensions are judged by the product of rows, many by that of columns.
 TEST(NiwPrior, TheLikelihoodIsTheDefinitionsForFewAndManyRows) {
