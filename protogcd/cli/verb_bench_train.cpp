@@ -65,6 +65,9 @@ class FullBlock : public TrainedBlocks {
   std::map<std::string, at::Tensor> named_parameters() const override {
     return named_tensors(vit_.weights().blocks.back(), vit_.config(), last_);
   }
+  std::unique_ptr<TrainedBlocks> copy() const override {
+    return std::make_unique<FullBlock>(vit_, type_, vit_.weights().norm.weight.device());
+  }
 
  private:
   at::ScalarType type_;

@@ -382,7 +382,8 @@ RunResult Trainer::run() {
     result.calibrated_on = static_cast<std::size_t>(model_.info().outliers->images);
   write_predictions();
   write_label_queue(features);
-  model_.save(folder_.model(), method_->parameters());
+  const auto teacher = method_->teacher();
+  model_.save(folder_.model(), teacher ? teacher->parameters : method_->parameters());
   write_report_files(features);
   result.seconds = seconds_before_ + seconds_since(started_);
   return result;

@@ -26,6 +26,8 @@ struct PublishedSetting {
   std::string key, value;
 };
 
+struct FirstStage;
+
 class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
@@ -60,6 +62,8 @@ class MethodOptions {
   virtual bool decays_all() const { return false; }
   /// Whether it looks at whole sets of labelled images: their tokens are then kept.
   virtual bool sees_labelled() const { return false; }
+  /// What is trained before it, in the same folder, where it does not go on from another run.
+  virtual std::optional<FirstStage> first_stage() const;
   /// UsageError where the options do not fit what the method is made for.
   virtual std::unique_ptr<Method> make(const MethodInput& input) const = 0;
 };
@@ -87,6 +91,12 @@ class MethodChoice {
 
  private:
   std::unique_ptr<MethodOptions> options_;
+};
+
+/// A training of another method whose blocks this one begins with; its head is not taken.
+struct FirstStage {
+  MethodChoice method;
+  std::int64_t epochs = 0;
 };
 
 }  // namespace protogcd

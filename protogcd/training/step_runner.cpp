@@ -71,6 +71,7 @@ std::int64_t StepRunner::images_per_step() const {
 std::vector<double> StepRunner::start_epoch(std::int64_t epoch, std::int64_t first_step,
                                             SetFeatures& sets) {
   rate_.set(learning_rate(schedule_, epoch));
+  epoch_ = epoch;
   const auto numbers = method_.begin_epoch({.epoch = epoch,
                                             .images_per_step = images_per_step(),
                                             .is_resumed = first_step > 0,
@@ -104,6 +105,8 @@ void StepRunner::run() {
       (batches_[i].*member).copy_((streams_[i]->of_epoch.*member)[next_]);
     }
   }
+  const std::int64_t per_epoch = steps_per_epoch();
+  step_.set_time(epoch_ * per_epoch + next_, schedule_.epochs * per_epoch);
   ++next_;
   captured_.run([this] { work(); });
   if (cuda_stream) clock_.end(*cuda_stream);
