@@ -27,6 +27,13 @@ std::map<std::string, std::string> environment_of(const Placement& placement,
           {"protogcd", kVersion}};
 }
 
+void add_to_run_file(const RunFolder& folder, const nlohmann::json& more) {
+  auto json = parse_json_or_discard(read_text_file(folder.machine()));
+  if (!json.is_object()) json = nlohmann::json::object();
+  json.update(more);
+  write_file_atomically(folder.machine(), json.dump(2) + "\n");
+}
+
 }  // namespace
 
 std::map<std::string, std::string> identity_of(const TrainOptions& options, const ModelInfo& info,
@@ -94,16 +101,16 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
   set.skipped().write_if_any(folder.skipped(), set.sources());
 }
 
+void note_from(const RunFolder& folder, const TakenFrom& taken) {
+  add_to_run_file(folder, {{"from", taken.to_json()}});
+}
+
 void note_method(const RunFolder& folder, const std::string& name, const Method& method) {
-  const fs::path file = folder.machine();
-  auto json = parse_json_or_discard(read_text_file(file));
-  if (!json.is_object()) json = nlohmann::json::object();
-  json["method"] = name;
-  json["reported"] = nlohmann::json::array();
+  auto reported = nlohmann::json::array();
   for (const ReportedValue& value : method.reported())
-    json["reported"].push_back(
+    reported.push_back(
         {{"name", value.name}, {"kind", kKinds[static_cast<std::size_t>(value.kind)]}});
-  write_file_atomically(file, json.dump(2) + "\n");
+  add_to_run_file(folder, {{"method", name}, {"reported", std::move(reported)}});
 }
 
 }  // namespace protogcd

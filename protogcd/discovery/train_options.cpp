@@ -4,6 +4,7 @@
 
 #include "protogcd/discovery/as_published.h"
 #include "protogcd/methods/registry.h"
+#include "protogcd/model/stored_model.h"
 
 namespace protogcd {
 namespace {
@@ -162,6 +163,12 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .at_least(1)
       .usual()
       .incidental();  // what it comes to is what counts
+  table
+      .add("from", &options.from,
+           "begin with the trained blocks of an earlier run, and with its prototypes where classes "
+           "agree (docs/training.md)")
+      .value_name("RUN")
+      .incidental();  // what is in it is what counts
   if (options.method->trains()) {
     declare_epochs(table, options.loop);
     declare_as_published(table, options);
@@ -261,6 +268,7 @@ std::map<std::string, std::string> identity_of(const TrainOptions& options) {
   declare_train_options(table, copy);
   auto identity = table.identity();
   identity["method"] = options.method->name();
+  if (!options.from.empty()) identity["from"] = stored_info(options.from).tensors_sha256;
   for (auto& [key, value] : options.method->identity()) identity[key] = std::move(value);
   return identity;
 }

@@ -44,6 +44,8 @@ class Gcd : public Method {
       : options_(options),
         k_(input.k()),
         seed_(input.seed),
+        old_classes_(input.old_classes),
+        taken_(input.taken),
         projection_(options.head.make_projection(input, options.wide_projection)) {}
 
   std::map<std::string, at::Tensor> parameters() const override {
@@ -67,10 +69,12 @@ class Gcd : public Method {
   /// Clusters of what the blocks have become: an unlabelled image is in the one that k-means put it
   /// in, and a later image in the nearest.
   Outcome outcome(SetFeatures& sets) const override {
-    const Clustering found = cluster_images(sets, {.k = k_,
-                                                   .starts = options_.starts,
-                                                   .seed = seed_,
-                                                   .plain_seeding = options_.plain_seeding});
+    Clustering found = cluster_images(sets, {.k = k_,
+                                             .starts = options_.starts,
+                                             .seed = seed_,
+                                             .plain_seeding = options_.plain_seeding});
+    if (taken_.has_every_class())
+      found = numbered_as(std::move(found), taken_.prototypes, old_classes_);
     const std::int64_t unlabelled = sets.count(SampleSet::kUnlabelled);
     const at::Tensor own = found.labels.narrow(0, found.labels.size(0) - unlabelled, unlabelled)
                                .to(at::kCPU, at::kInt)
@@ -85,6 +89,8 @@ class Gcd : public Method {
   const GcdOptions options_;
   const std::int64_t k_;
   const std::uint64_t seed_;
+  const std::int64_t old_classes_;
+  const TakenHead taken_;
   Projection projection_;
 };
 

@@ -77,7 +77,7 @@ void GcdStage::change_epochs(std::int64_t before, std::int64_t now) {
 }
 
 FirstStage GcdStage::stage(const HeadOptions& head) const {
-  FirstStage stage{.method = find_method("gcd"), .epochs = epochs.value()};
+  FirstStage stage{.method = find_method("gcd"), .epochs = epochs.value_or(0)};
   OptionTable table;
   stage.method->declare(table);
   if (head.hidden) set_option(table, "head_hidden", *head.hidden);
