@@ -17,19 +17,6 @@ std::uint64_t seed_of_stream(std::uint64_t seed, std::size_t stream) {
   return seed + stream * kApart;
 }
 
-/// Of rows of two views, those of the first where one is asked for.
-TrunkTokens first_views(TrunkTokens tokens, std::int64_t views) {
-  if (views == 2) return tokens;
-  for (at::Tensor TrunkTokens::*member :
-       {&TrunkTokens::normalised, &TrunkTokens::class_token, &TrunkTokens::raw, &TrunkTokens::first,
-        &TrunkTokens::rows}) {
-    at::Tensor& rows = tokens.*member;
-    if (rows.defined() && !(member == &TrunkTokens::normalised && tokens.rows.defined()))
-      rows = rows.narrow(0, 0, rows.size(0) / 2);
-  }
-  return tokens;
-}
-
 }  // namespace
 
 StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& material,
@@ -46,11 +33,7 @@ StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& 
     const std::uint64_t stream_seed = seed_of_stream(seed, streams_.size());
     const std::size_t batches = streams_.empty() ? 0 : streams_[0]->sampler.batches_per_epoch();
     auto stream = std::make_unique<Stream>(
-        Stream{asked.same_images_as ? streams_[*asked.same_images_as]->sampler
-                                    : material.make_sampler(asked, stream_seed, batches, plan_),
-               nullptr,
-               {},
-               asked.views});
+        Stream{material.make_sampler(asked, stream_seed, batches, plan_), nullptr, {}});
     stream->views = material.make_views(stream->sampler, stream_seed, plan_);
     streams_.push_back(std::move(stream));
   }
@@ -118,7 +101,7 @@ void StepRunner::work() {
   const Placement& placement = material_.placement();
   const Tf32Products tf32(placement.frozen == at::kBFloat16 && placement.device.is_cuda());
   for (std::size_t i = 0; i < streams_.size(); ++i)
-    batches_[i].tokens = first_views(streams_[i]->views->tokens(), streams_[i]->view_count);
+    batches_[i].tokens = streams_[i]->views->tokens();
   StepLoss loss = step_.run(batches_, *rate_);
   loss.reported.insert(loss.reported.begin(), loss.total);
   sums_ += at::stack(loss.reported);

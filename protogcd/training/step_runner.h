@@ -42,7 +42,6 @@ class StepRunner {
     Sampler sampler;
     std::unique_ptr<ViewSource> views;
     StepBatch of_epoch;  ///< [steps, B] each
-    std::int64_t view_count = 2;
   };
 
   void work();
