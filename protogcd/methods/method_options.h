@@ -60,6 +60,9 @@ class MethodOptions {
   virtual bool decays_all() const { return false; }
   /// Whether it looks at whole sets of labelled images: their tokens are then kept.
   virtual bool sees_labelled() const { return false; }
+  /// Whether a stream of its steps asks for strong views (BatchStream::strength): they then have
+  /// options, and with a bank one of their own.
+  virtual bool sees_strong() const { return false; }
   /// UsageError where the options do not fit what the method is made for.
   virtual std::unique_ptr<Method> make(const MethodInput& input) const = 0;
 };
