@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "protogcd/core/error.h"
 
@@ -64,8 +63,8 @@ Hsv to_hsv(const std::uint8_t* pixel) {
   } else {
     sixths = static_cast<float>(4.0 + green - red);
   }
-  const double turns = sixths / 6.0 + 1.0;
-  const auto hue = static_cast<float>(turns - std::floor(turns));
+  const double turns = sixths / 6.0 + 1.0;  // from 5/6 to 11/6
+  const auto hue = static_cast<float>(turns < 1 ? turns : turns - 1);
   const float saturation = range / static_cast<float>(most);
   return {static_cast<std::uint8_t>(hue * 255.0), static_cast<std::uint8_t>(saturation * 255.0),
           static_cast<std::uint8_t>(most)};
@@ -80,18 +79,16 @@ void from_hsv(const Hsv& colour, std::uint8_t* pixel) {
   const int sixth = static_cast<int>(sixths);
   const auto within = static_cast<float>(sixths - static_cast<float>(sixth));
   const auto saturation = static_cast<float>(colour.saturation / 255.0);
-  const auto part = [&](double share) {
-    return static_cast<std::uint8_t>(std::round(static_cast<float>(colour.value) * (1.0 - share)));
+  const auto part = [&](double share) {  // to the nearest
+    return static_cast<std::uint8_t>(static_cast<float>(colour.value) * (1.0 - share) + 0.5);
   };
   const std::uint8_t low = part(saturation), falling = part(saturation * within),
                      rising = part(saturation * (1.0 - within)), high = colour.value;
-  const std::array<std::array<std::uint8_t, 3>, 6> colours = {{{high, rising, low},
-                                                               {falling, high, low},
-                                                               {low, high, rising},
-                                                               {low, falling, high},
-                                                               {rising, low, high},
-                                                               {high, low, falling}}};
-  std::ranges::copy(colours[static_cast<std::size_t>(sixth % 6)], pixel);
+  // Which of them red, green and blue are, in each sixth of the circle.
+  const std::array<std::uint8_t, 4> values = {high, rising, falling, low};
+  constexpr std::uint8_t kChannels[6][3] = {{0, 1, 3}, {2, 0, 3}, {3, 0, 1},
+                                            {3, 2, 0}, {1, 3, 0}, {0, 3, 2}};
+  for (int c = 0; c < 3; ++c) pixel[c] = values[kChannels[sixth % 6][c]];
 }
 
 /// Pillow's: identity where a channel has too few values to be spread.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "protogcd/core/error.h"
@@ -60,32 +61,29 @@ float box_radius(float deviation) {
   return whole + part;
 }
 
-/// One pass along a row of `count` pixels.
-void box_pass(const SoftBox& box, const std::uint8_t* in, std::uint8_t* out, int count) {
-  const auto at = [&](int x, int c) -> std::uint32_t {
-    return in[3 * std::clamp(x, 0, count - 1) + c];
-  };
-  for (int c = 0; c < 3; ++c) {
-    std::uint32_t sum = 0;
-    for (int x = -box.reach; x <= box.reach; ++x) sum += at(x, c);
-    for (int x = 0; x < count; ++x) {
-      const std::uint32_t ends = at(x - box.reach - 1, c) + at(x + box.reach + 1, c);
-      out[3 * x + c] =
-          static_cast<std::uint8_t>((sum * box.whole + ends * box.end + (1U << 23)) >> 24);
-      sum += at(x + box.reach + 1, c) - at(x - box.reach, c);
+/// All passes along every column, whole rows at a time.
+void blur_columns(Image& image, const SoftBox& box) {
+  const std::size_t line = std::size_t{3} * image.width;
+  const auto row = [&](int y) { return image.at(0, std::clamp(y, 0, image.height - 1)); };
+  Image result(image.width, image.height);
+  std::vector<std::uint32_t> sums(line);
+  for (int pass = 0; pass < kBoxPasses; ++pass) {
+    std::ranges::fill(sums, 0);
+    for (int y = -box.reach; y <= box.reach; ++y) {
+      for (std::size_t i = 0; i < line; ++i) sums[i] += row(y)[i];
     }
-  }
-}
-
-/// All passes along every row.
-void blur_rows(Image& image, const SoftBox& box) {
-  std::vector<std::uint8_t> other(std::size_t{3} * image.width);
-  for (int y = 0; y < image.height; ++y) {
-    std::uint8_t* row = image.at(0, y);
-    for (int pass = 0; pass < kBoxPasses; ++pass) {
-      box_pass(box, row, other.data(), image.width);
-      std::ranges::copy(other, row);
+    for (int y = 0; y < image.height; ++y) {
+      const std::uint8_t *above = row(y - box.reach - 1), *first = row(y - box.reach),
+                         *below = row(y + box.reach + 1);
+      std::uint8_t* out = result.at(0, y);
+      for (std::size_t i = 0; i < line; ++i) {
+        const std::uint32_t ends = std::uint32_t{above[i]} + below[i];
+        out[i] =
+            static_cast<std::uint8_t>((sums[i] * box.whole + ends * box.end + (1U << 23)) >> 24);
+        sums[i] += std::uint32_t{below[i]} - first[i];
+      }
     }
+    std::swap(image, result);
   }
 }
 
@@ -110,10 +108,10 @@ void blur_image(Image& image, double radius) {
   if (radius < 0) throw InternalError("blur_image: a negative radius");
   if (radius == 0 || image.pixels.empty()) return;
   const SoftBox box(box_radius(static_cast<float>(radius)));
-  blur_rows(image, box);
-  Image columns = transposed(image);
-  blur_rows(columns, box);
-  image = transposed(columns);
+  Image turned = transposed(image);
+  blur_columns(turned, box);  // rows first, as Pillow
+  image = transposed(turned);
+  blur_columns(image, box);
 }
 
 }  // namespace protogcd
