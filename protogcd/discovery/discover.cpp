@@ -321,6 +321,7 @@ ClassNumber estimate_class_number(const DiscoverOptions& options, const Context&
   const Backbone backbone = open_backbone(options.backbone, context.log);
   MaterialOptions needed = train.material;
   needed.sees_labelled = true;
+  needed.sees_strong = train.method->sees_strong();
   needed.reading = {.apply_orientation = !options.data.is_benchmark(),
                     .fast_decode = options.images.fast_decode};
   TrainingMaterial material(open_labelled_data(options, context.log).dataset, backbone, needed,

@@ -61,8 +61,10 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
                   const TrainOptions& options, const std::string& config, const Context& context) {
   if (!options.resume) {
     folder.empty();
-    const auto& bank = material.bank_plan();
-    if (options.overwrite && bank && bank->home != BankHome::kFile) remove_folder(folder.bank());
+    const auto &bank = material.bank_plan(), &strong = material.strong_bank_plan();
+    const bool in_files =
+        (bank && bank->home == BankHome::kFile) || (strong && strong->home == BankHome::kFile);
+    if (options.overwrite && bank && !in_files) remove_folder(folder.bank());
     write_file_atomically(folder.config(), config);
     material.set().write_list(folder.images());
   } else if (fs::exists(folder.images())) {

@@ -498,8 +498,8 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
                .fresh_views = !material.bank_plan()};
   if (estimates || tunes || calibrates || options.look_at_data || options.set_foreign_aside)
     work.views += count(SampleSet::kLabelled);
-  if (const auto& bank = material.bank_plan())
-    work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
+  for (const auto& bank : {material.bank_plan(), material.strong_bank_plan()})
+    if (bank) work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
   work.steps += steps_of_starts(material, options);
   if (estimates) work.steps += estimate_steps(material, backbone, estimate_of(options), context);
   if (tunes) work.steps += tuning_steps(material, options);
@@ -552,6 +552,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
                          (stage && stage->method->sees_labelled()) || options.look_at_data ||
                          options.set_foreign_aside;
   needed.use_bank = options.material.use_bank && options.method->trains();
+  needed.sees_strong = options.method->sees_strong();
   needed.looks_at_images = options.look_at_data;
   const std::size_t kept_out =
       keep_out_for_calibration(dataset, options.calibration_share, context.seed);

@@ -136,6 +136,8 @@ void declare_model_options(OptionTable& table, TrainOptions& options) {
   if (trains) declare_training(table, options);
   table.begin_group(fmt::format("{} {}", kMethodGroup, options.method->name()));
   options.method->declare(table);
+  if (trains && options.method->sees_strong())
+    declare_strong_view_options(table, options.material.strong);
   if (trains) declare_views(table, options.material);
   table
       .add("cache_gb", &options.material.cache_gb,

@@ -74,13 +74,14 @@ struct BatchStream {
   bool for_teacher = false;  ///< features are those of the teacher, without a graph
 };
 
-/// One stream's part of a step. Row i of features is view 1 of image i, row B + i its view 2.
+/// One stream's part of a step. Row i of features is view 1 of image i, row B + i its view 2, where
+/// the stream has two; V B rows in all.
 struct StepBatch {
   at::Tensor labels;        ///< [B] int64; any class where not labelled
   at::Tensor labelled;      ///< [B] 1 where the label may be used, else 0
   at::Tensor places = {};   ///< [B] int64: where the images stand in the training set
-  TrunkTokens tokens = {};  ///< of the 2B rows (B with one view), before the trained blocks
-  /// [2B, D] after them, CLS, not normalised: with a graph, or of the teacher and without one.
+  TrunkTokens tokens = {};  ///< of the V B rows, before the trained blocks
+  /// [V B, D] after them, CLS, not normalised: with a graph, or of the teacher and without one.
   at::Tensor features = {};
 };
 

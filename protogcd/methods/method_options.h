@@ -62,6 +62,9 @@ class MethodOptions {
   virtual bool decays_all() const { return false; }
   /// Whether it looks at whole sets of labelled images: their tokens are then kept.
   virtual bool sees_labelled() const { return false; }
+  /// Whether a stream of its steps asks for strong views (BatchStream::strength): they then have
+  /// options, and with a bank one of their own.
+  virtual bool sees_strong() const { return false; }
   /// What is trained before it, in the same folder, where it does not go on from another run.
   virtual std::optional<FirstStage> first_stage() const;
   /// UsageError where the options do not fit what the method is made for.

@@ -31,6 +31,7 @@ struct MuGcdOptions : MethodOptions {
     gcd.change_epochs(before, now);
   }
   std::string tuned_option() const override { return "memax_weight"; }
+  bool sees_strong() const override { return true; }
   std::optional<FirstStage> first_stage() const override { return gcd.stage(head); }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };

@@ -32,9 +32,13 @@ StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& 
   for (const BatchStream& asked : method.streams()) {
     const std::uint64_t stream_seed = seed_of_stream(seed, streams_.size());
     const std::size_t batches = streams_.empty() ? 0 : streams_[0]->sampler.batches_per_epoch();
+    // A copy draws the same images; its views have this stream's own numbers.
     auto stream = std::make_unique<Stream>(
-        Stream{material.make_sampler(asked, stream_seed, batches, plan_), nullptr, {}});
-    stream->views = material.make_views(stream->sampler, stream_seed, plan_);
+        Stream{asked.same_images_as ? streams_.at(*asked.same_images_as)->sampler
+                                    : material.make_sampler(asked, stream_seed, batches, plan_),
+               nullptr,
+               {}});
+    stream->views = material.make_views(stream->sampler, stream_seed, plan_, asked);
     streams_.push_back(std::move(stream));
   }
   const auto in_steps = std::ranges::count_if(method.reported(), [](const ReportedValue& value) {

@@ -238,6 +238,7 @@ struct StoppingOptions : MethodOptions {
   }
   std::map<std::string, std::string> identity() const override { return inner->identity(); }
   bool sees_labelled() const override { return inner->sees_labelled(); }
+  bool sees_strong() const override { return inner->sees_strong(); }
   bool decays_all() const override { return inner->decays_all(); }
   std::optional<FirstStage> first_stage() const override { return inner->first_stage(); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {

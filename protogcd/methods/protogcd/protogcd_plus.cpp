@@ -34,6 +34,7 @@ struct ProtoGcdPlusOptions : ProtoGcdOptions {
     ProtoGcdOptions::change_epochs(before, now);
     gcd.change_epochs(before, now);
   }
+  bool sees_strong() const override { return true; }
   std::optional<FirstStage> first_stage() const override { return gcd.stage(head); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {
     ProtoGcdOptions with_teacher = *this;
