@@ -69,6 +69,7 @@ set(public_headers
   run/probability_columns.h
   run/findings_file.h
   run/run_result.h
+  run/taken_from.h
   run/tuning.h)
 foreach(header ${public_headers})
   get_filename_component(folder ${header} DIRECTORY)

@@ -14,9 +14,9 @@ namespace {
 /// Whether a method lacks this option because it does not train.
 bool is_of_training(const std::string& key, const std::string& method) {
   if (find_method(method)->trains()) return false;
-  TrainOptions usual;
+  const auto usual = std::make_unique<TrainOptions>();
   OptionTable table;
-  declare_train_options(table, usual);
+  declare_train_options(table, *usual);
   return table.find(key) != nullptr;
 }
 

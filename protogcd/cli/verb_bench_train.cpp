@@ -65,6 +65,9 @@ class FullBlock : public TrainedBlocks {
   std::map<std::string, at::Tensor> named_parameters() const override {
     return named_tensors(vit_.weights().blocks.back(), vit_.config(), last_);
   }
+  std::unique_ptr<TrainedBlocks> copy() const override {
+    return std::make_unique<FullBlock>(vit_, type_, vit_.weights().norm.weight.device());
+  }
 
  private:
   at::ScalarType type_;
@@ -111,9 +114,13 @@ class TrainBenchmark {
   void add_fresh_step();
   void add_full_step();
   void add_python_step();
+  using Views = std::vector<std::unique_ptr<ViewSource>>;  ///< one for each stream
+
   void advance(ViewSource& views);
   TrunkTokens next_tokens();
-  at::Tensor run_step(ViewSource& views, CapturedWork& captured);
+  at::Tensor run_step(const Views& views, CapturedWork& captured);
+  std::int64_t rows_of(const BatchStream& stream) const { return stream.views * options_.batch; }
+  double rows_of_step() const;
   std::unique_ptr<Method> make_method() const;
   double operations_of(const Method& method) const;
 
@@ -129,7 +136,8 @@ class TrainBenchmark {
   std::unique_ptr<TrainStep> step_, full_step_;
   std::unique_ptr<BankStore> bank_;
   Sampler sampler_;
-  std::unique_ptr<ViewSource> views_, fresh_views_;
+  std::vector<BatchStream> streams_;  ///< of the method
+  Views views_, fresh_views_;
   CapturedWork captured_, fresh_captured_;
   std::map<const ViewSource*, std::size_t> left_;  ///< steps of their epochs
   std::uint32_t epoch_ = 0;
@@ -165,13 +173,19 @@ TrainBenchmark::TrainBenchmark(const BenchTrainOptions& options, Session& sessio
       rate_(placement_.trained, placement_.device) {
   const auto on_device = at::device(placement_.device).dtype(at::kLong);
   const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
-  batches_ = {{.labels = at::arange(batch, on_device) % options.classes,
-               .labelled = (at::arange(batch, on_device) % 2).to(placement_.trained),
-               .places = at::arange(batch, on_device)}};
+  method_ = make_method();
+  streams_ = method_->streams();
+  batches_.assign(streams_.size(),
+                  {.labels = at::arange(batch, on_device) % options.classes,
+                   .labelled = (at::arange(batch, on_device) % 2).to(placement_.trained),
+                   .places = at::arange(batch, on_device)});
   rate_.set(0.01);
   add_bank_step();
   add_parts();
-  if (placement_.device.is_cuda()) add_fresh_step();
+  const bool sees_strong = std::ranges::any_of(streams_, [](const BatchStream& stream) {
+    return stream.strength == ViewStrength::kStrong;  // which a GPU does not make
+  });
+  if (placement_.device.is_cuda() && !sees_strong) add_fresh_step();
   if (!options.no_full) add_full_step();
   if (!options.python.empty()) add_python_step();
 }
@@ -187,14 +201,14 @@ void TrainBenchmark::advance(ViewSource& views) {
 }
 
 TrunkTokens TrainBenchmark::next_tokens() {
-  advance(*views_);
-  return views_->tokens();
+  advance(*views_[0]);
+  return views_[0]->tokens();
 }
 
-at::Tensor TrainBenchmark::run_step(ViewSource& views, CapturedWork& captured) {
-  advance(views);
+at::Tensor TrainBenchmark::run_step(const Views& views, CapturedWork& captured) {
+  for (const auto& stream : views) advance(*stream);
   captured.run([&] {
-    batches_[0].tokens = views.tokens();
+    for (std::size_t i = 0; i < views.size(); ++i) batches_[i].tokens = views[i]->tokens();
     step_->run(batches_, *rate_);
   });
   return step_->parameters().values();
@@ -212,14 +226,17 @@ void TrainBenchmark::add_bank_step() {
     bank_->tokens(view).normal_();
     bank_->class_tokens(view).normal_();
   }
-  views_ = std::make_unique<BankViews>([this](std::uint32_t) -> const BankStore& { return *bank_; },
-                                       sampler_, 0, placement_.device);
+  // Streams of another strength have a bank of their own in a run; to gather from it is the same.
+  for (const BatchStream& stream : streams_) {
+    views_.push_back(std::make_unique<BankViews>(
+        [this](std::uint32_t) -> const BankStore& { return *bank_; }, sampler_, views_.size(),
+        placement_.device, static_cast<std::size_t>(stream.views)));
+  }
   tail_ = make_trained_blocks(vit_, config_.depth - 1, placement_.trained, placement_.device);
-  method_ = make_method();
   step_ = std::make_unique<TrainStep>(*tail_, *method_, SgdOptions{}, alone_);
   measured_.push_back(
       {"bank",
-       [this] { return time(options_.steps, [&] { return run_step(*views_, captured_); }); },
+       [this] { return time(options_.steps, [&] { return run_step(views_, captured_); }); },
        {},
        operations_of(*method_)});
 }
@@ -249,11 +266,12 @@ std::unique_ptr<Method> TrainBenchmark::make_method() const {
                               .seed = 0,
                               .type = placement_.trained,
                               .device = placement_.device});
-  if (method->streams().size() > 1)
-    throw UsageError(
-        fmt::format("--method {}: it draws several batches a step, which is not "
-                    "measured",
-                    choice->name()));
+  for (const BatchStream& stream : method->streams()) {
+    if (stream.images > 0 || !stream.among.empty())
+      throw UsageError(fmt::format(
+          "--method {}: it draws batches of several sizes a step, which is not measured",
+          choice->name()));
+  }
   NoSets none;
   method->begin_epoch({.epoch = kEpochs / 4,
                        .images_per_step = static_cast<std::int64_t>(sampler_.batch_size()),
@@ -265,7 +283,15 @@ double TrainBenchmark::operations_of(const Method& method) const {
   std::int64_t numbers = 0;
   for (const auto& [name, tensor] : method.parameters())
     if (tensor.dim() == 2) numbers += tensor.numel();
-  return step_operations(config_, numbers, 2 * options_.batch, tokens_);
+  return step_operations(config_, numbers, std::llround(rows_of_step()), tokens_);
+}
+
+/// Rows of a step; a teacher's, which only pass forward, count for a third.
+double TrainBenchmark::rows_of_step() const {
+  double rows = 0;
+  for (const BatchStream& stream : streams_)
+    rows += static_cast<double>(rows_of(stream)) / (stream.for_teacher ? 3 : 1);
+  return rows;
 }
 
 /// New crops of images that lie on the GPU.
@@ -283,18 +309,22 @@ void TrainBenchmark::add_fresh_step() {
                                 {.on_gpu = free_memory(placement_.device) / 3});
   if (!windows_) return;
   fresh_trunk_.emplace(vit_, placement_.frozen, placement_.device);
-  fresh_views_ =
-      std::make_unique<FreshViews>(make_cut_pixels(*windows_, sampler_, 0), sampler_, *fresh_trunk_,
-                                   placement_.trunk_batch(), placement_.device);
-  measured_.push_back({"fresh",
-                       [this] {
-                         return time(options_.steps,
-                                     [&] { return run_step(*fresh_views_, fresh_captured_); });
-                       },
-                       {},
-                       operations_of(*method_) + 2 * static_cast<double>(options_.batch) *
-                                                     trunk_operations(config_, size_),
-                       /*is_trunk=*/true});
+  std::int64_t rows = 0;  // all pass through the trunk
+  for (const BatchStream& asked : streams_) {
+    fresh_views_.push_back(std::make_unique<FreshViews>(
+        make_cut_pixels(*windows_, sampler_, fresh_views_.size(),
+                        static_cast<std::size_t>(asked.views)),
+        sampler_, *fresh_trunk_, placement_.trunk_batch(), placement_.device));
+    rows += rows_of(asked);
+  }
+  measured_.push_back(
+      {"fresh",
+       [this] {
+         return time(options_.steps, [&] { return run_step(fresh_views_, fresh_captured_); });
+       },
+       {},
+       operations_of(*method_) + static_cast<double>(rows) * trunk_operations(config_, size_),
+       /*is_trunk=*/true});
 }
 
 /// Where the time of a bank step goes.
@@ -312,7 +342,7 @@ void TrainBenchmark::add_parts() {
                          });
                        },
                        {},
-                       step_operations(config_, 0, 2 * options_.batch, tokens_)});
+                       step_operations(config_, 0, rows_of(streams_[0]), tokens_)});
   measured_.push_back({"bank: trained block, forward", [this] {
                          const TrunkTokens tokens = next_tokens();
                          return time(options_.steps, [&] { return tail_->forward(tokens); });
@@ -334,8 +364,11 @@ void TrainBenchmark::add_full_step() {
       at::randn({2 * options_.batch, 3, size_, size_}, at::device(placement_.device));
   measured_.push_back({"full", [this, images] {
                          return time(1, [&] {
-                           batches_[0].tokens =
-                               run_in_batches(*trunk_, images, placement_.trunk_batch());
+                           for (std::size_t i = 0; i < streams_.size(); ++i) {
+                             batches_[i].tokens =
+                                 run_in_batches(*trunk_, images.narrow(0, 0, rows_of(streams_[i])),
+                                                placement_.trunk_batch());
+                           }
                            return full_step_->run(batches_, *rate_).total;
                          });
                        }});

@@ -112,6 +112,7 @@ void print_table(const std::map<std::string, ClassNumber>& rules,
 void estimate_k(EstimateVerbOptions options, Session& session) {
   if (!options.curve.empty()) check_output_file(options.curve, options.overwrite, "curve");
   options.model.train.material.sees_labelled = true;
+  options.model.train.material.sees_strong = options.model.train.method->sees_strong();
   options.model.train.material.reading = {.apply_orientation = !options.model.data.is_benchmark(),
                                           .fast_decode = options.model.images.fast_decode};
   const ComputeSettings settings(session.context);

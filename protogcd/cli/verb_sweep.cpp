@@ -78,9 +78,9 @@ class StepVerb {
                     const std::filesystem::path& cells) const {
     const auto declared = resolve(command);
     for (const Option& option : declared->table.options()) {
-      static const std::set<std::string> kInputs = {"root",        "labelled", "unlabelled",
-                                                    "manifest",    "truth",    "images",
-                                                    "corrections", "previous", "weights_dir"};
+      static const std::set<std::string> kInputs = {
+          "root",   "labelled",    "unlabelled", "manifest",    "truth",
+          "images", "corrections", "previous",   "weights_dir", "from"};
       if (!kInputs.contains(option.key()) || option.source() == OptionSource::kDefault) continue;
       const std::string path = option.text();
       if (path.empty()) continue;

@@ -26,13 +26,15 @@ enum class RandomPurpose : std::uint8_t {
   kClustering = 5,
   kCorruption = 6,
   kShuffle = 7,
-  kBankView = 8,  ///< crop and flip of a view in the token bank
-  kBankPair = 9,  ///< which two views of the bank a draw takes
-  kBorrow = 10,   ///< whose difference of views a view borrows
-  kMap = 11,      ///< where a map of the features begins
-  kKeepOut = 12,  ///< which labelled images calibration keeps out of training
-  kHide = 13,     ///< which classes a trial takes for new
-  kRedraw = 14,   ///< which images a resample of the bootstrap has
+  kBankView = 8,         ///< crop and flip of a view in the token bank
+  kBankPair = 9,         ///< which two views of the bank a draw takes
+  kBorrow = 10,          ///< whose difference of views a view borrows
+  kMap = 11,             ///< where a map of the features begins
+  kKeepOut = 12,         ///< which labelled images calibration keeps out of training
+  kHide = 13,            ///< which classes a trial takes for new
+  kRedraw = 14,          ///< which images a resample of the bootstrap has
+  kStrongAugment = 15,   ///< a strong view of a step's image
+  kStrongBankView = 16,  ///< a strong view in the token bank
 };
 
 /// Where a stream stands (design: seed, purpose, epoch, position of the draw in the epoch, view).

@@ -24,7 +24,8 @@ struct ImageStream::Worker {
   Worker(const SourceTable& sources, const DecodeOptions& options) : reader(sources, options) {}
 
   ResizedReader reader;
-  Image image;
+  StrongViewMaker maker;
+  Image image, view;
 };
 
 ImageList ImageList::center_views(std::span<const std::uint32_t> sources) {
@@ -126,12 +127,21 @@ MaybeBad ImageStream::read(Worker& worker, const ImageRequest& request, const Sl
     image = &worker.image;
   }
   RandomKey key = *request.draw;
-  for (std::size_t view = 0; view < options_.views; ++view, ++key.view) {
-    RandomStream stream(key);
-    const RandomView drawn = draw_random_view(image->size(), side, stream);
-    put(*image, drawn.box, drawn.flip, slot, view * slot.count + index);
-  }
+  for (std::size_t view = 0; view < options_.views; ++view, ++key.view)
+    put_drawn(worker, *image, RandomStream(key), slot, view * slot.count + index);
   return std::nullopt;
+}
+
+void ImageStream::put_drawn(Worker& worker, const Image& image, RandomStream random,
+                            const Slot& slot, std::size_t row) const {
+  const int side = options_.view.crop;
+  if (!options_.strong) {
+    const RandomView drawn = draw_random_view(image.size(), side, random);
+    put(image, drawn.box, drawn.flip, slot, row);
+    return;
+  }
+  worker.maker.make(image, side, *options_.strong, random, worker.view);
+  put(worker.view, {0, 0, side, side}, false, slot, row);
 }
 
 MaybeBad ImageStream::read_changed(Worker& worker, std::uint32_t source) const {

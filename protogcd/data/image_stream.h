@@ -22,6 +22,7 @@
 #include "protogcd/data/source_table.h"
 #include "protogcd/image/decode.h"
 #include "protogcd/image/resize.h"
+#include "protogcd/image/strong_view.h"
 #include "protogcd/image/transform.h"
 
 namespace protogcd {
@@ -32,8 +33,10 @@ struct StreamOptions {
   DecodeOptions decode;
   std::size_t batch = 16;
   std::size_t threads = 1;
-  std::size_t ahead = 2;              ///< batches made ready beyond the one in use
-  std::size_t views = 1;              ///< rows that each image gives
+  std::size_t ahead = 2;  ///< batches made ready beyond the one in use
+  std::size_t views = 1;  ///< rows that each image gives
+  /// Views that are drawn are strong ones by this recipe; nothing: crops, perhaps mirrored.
+  std::optional<StrongViewOptions> strong = {};
   const ImageCache* cache = nullptr;  ///< images found there are not read again
   /// What becomes of an image as it is read, before it is resized; for centre views alone. Called
   /// from several threads; images of the cache are not asked for.
@@ -101,6 +104,8 @@ class ImageStream {
   void load(Slot& slot, std::size_t index);
   MaybeBad read(Worker& worker, const ImageRequest& request, const Slot& slot,
                 std::size_t index) const;
+  void put_drawn(Worker& worker, const Image& image, RandomStream random, const Slot& slot,
+                 std::size_t row) const;
   MaybeBad read_changed(Worker& worker, std::uint32_t source) const;
   void put(const Image& image, const ImageBox& box, bool flip, const Slot& slot,
            std::size_t row) const;

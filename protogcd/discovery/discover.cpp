@@ -219,11 +219,16 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
   TrainOptions train_options = options.train;
   train_options.material.reading = {.apply_orientation = !options.data.is_benchmark(),
                                     .fast_decode = options.images.fast_decode};
+  const ConfigurationOf config_of = [&](const TrainOptions& of_run) {
+    DiscoverOptions copy = options;
+    copy.train = of_run;
+    return configuration_of(copy, context);
+  };
   LabelledData data = open_labelled_data(options, context.log);
   check_unlabelled(options, data.dataset);
-  Discovery found{.result =
-                      train(std::move(data.dataset), data.history, backbone, train_options, config,
-                            BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
+  Discovery found{
+      .result = train(std::move(data.dataset), data.history, backbone, train_options, config_of,
+                      BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
   const bool was_first_look = !train_options.method->trains() && train_options.estimate_k;
   if (was_first_look && !context.command.empty()) {
     found.result.next = command_to_train(options, context);
@@ -316,6 +321,7 @@ ClassNumber estimate_class_number(const DiscoverOptions& options, const Context&
   const Backbone backbone = open_backbone(options.backbone, context.log);
   MaterialOptions needed = train.material;
   needed.sees_labelled = true;
+  needed.sees_strong = train.method->sees_strong();
   needed.reading = {.apply_orientation = !options.data.is_benchmark(),
                     .fast_decode = options.images.fast_decode};
   TrainingMaterial material(open_labelled_data(options, context.log).dataset, backbone, needed,

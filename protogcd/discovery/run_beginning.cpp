@@ -27,6 +27,13 @@ std::map<std::string, std::string> environment_of(const Placement& placement,
           {"protogcd", kVersion}};
 }
 
+void add_to_run_file(const RunFolder& folder, const nlohmann::json& more) {
+  auto json = parse_json_or_discard(read_text_file(folder.machine()));
+  if (!json.is_object()) json = nlohmann::json::object();
+  json.update(more);
+  write_file_atomically(folder.machine(), json.dump(2) + "\n");
+}
+
 }  // namespace
 
 std::map<std::string, std::string> identity_of(const TrainOptions& options, const ModelInfo& info,
@@ -54,8 +61,10 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
                   const TrainOptions& options, const std::string& config, const Context& context) {
   if (!options.resume) {
     folder.empty();
-    const auto& bank = material.bank_plan();
-    if (options.overwrite && bank && bank->home != BankHome::kFile) remove_folder(folder.bank());
+    const auto &bank = material.bank_plan(), &strong = material.strong_bank_plan();
+    const bool in_files =
+        (bank && bank->home == BankHome::kFile) || (strong && strong->home == BankHome::kFile);
+    if (options.overwrite && bank && !in_files) remove_folder(folder.bank());
     write_file_atomically(folder.config(), config);
     material.set().write_list(folder.images());
   } else if (fs::exists(folder.images())) {
@@ -94,16 +103,16 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
   set.skipped().write_if_any(folder.skipped(), set.sources());
 }
 
+void note_from(const RunFolder& folder, const TakenFrom& taken) {
+  add_to_run_file(folder, {{"from", taken.to_json()}});
+}
+
 void note_method(const RunFolder& folder, const std::string& name, const Method& method) {
-  const fs::path file = folder.machine();
-  auto json = parse_json_or_discard(read_text_file(file));
-  if (!json.is_object()) json = nlohmann::json::object();
-  json["method"] = name;
-  json["reported"] = nlohmann::json::array();
+  auto reported = nlohmann::json::array();
   for (const ReportedValue& value : method.reported())
-    json["reported"].push_back(
+    reported.push_back(
         {{"name", value.name}, {"kind", kKinds[static_cast<std::size_t>(value.kind)]}});
-  write_file_atomically(file, json.dump(2) + "\n");
+  add_to_run_file(folder, {{"method", name}, {"reported", std::move(reported)}});
 }
 
 }  // namespace protogcd

@@ -11,6 +11,7 @@
 #include "protogcd/model/model.h"
 #include "protogcd/run/label_history.h"
 #include "protogcd/run/run_folder.h"
+#include "protogcd/run/taken_from.h"
 #include "protogcd/training/training_material.h"
 
 namespace protogcd {
@@ -26,6 +27,9 @@ OpenRun how_to_open(const TrainOptions& options);
 /// images or settings.
 void begin_folder(RunFolder& folder, const TrainingMaterial& material, const LabelHistory& history,
                   const TrainOptions& options, const std::string& config, const Context& context);
+
+/// What was taken from an earlier run.
+void note_from(const RunFolder& folder, const TakenFrom& taken);
 
 /// Which method, and what its numbers in metrics.jsonl are: the report has no other way to know.
 void note_method(const RunFolder& folder, const std::string& name, const Method& method);

@@ -16,6 +16,7 @@
 #include "protogcd/data/calibration_set.h"
 #include "protogcd/discovery/before_training.h"
 #include "protogcd/discovery/confidence.h"
+#include "protogcd/discovery/earlier_run.h"
 #include "protogcd/discovery/findings.h"
 #include "protogcd/discovery/frozen_fit.h"
 #include "protogcd/discovery/label_queue.h"
@@ -108,12 +109,14 @@ class Trainer {
  public:
   /// All references must outlive it.
   Trainer(RunFolder& folder, TrainingMaterial& material, const Backbone& backbone, ModelInfo info,
-          double frozen_accuracy, Starts starts, const std::optional<Confidence>& confidence,
-          const TrainOptions& options, Clock::time_point started, const Context& context)
+          double frozen_accuracy, const std::optional<EarlierRun>& earlier, Starts starts,
+          const std::optional<Confidence>& confidence, const TrainOptions& options,
+          Clock::time_point started, const Context& context)
       : options_(options),
         started_(started),
         context_(context),
         frozen_accuracy_(frozen_accuracy),
+        earlier_(earlier),
         starts_(std::move(starts)),
         confidence_(confidence),
         folder_(folder),
@@ -124,7 +127,8 @@ class Trainer {
         set_(material.set()),
         to_predict_(set_.to_predict()),
         truths_(truths_of(to_predict_)),
-        model_(backbone, info_, placement_, material.trunk()),
+        model_(earlier ? with_blocks_of(*earlier, backbone) : backbone, info_, placement_,
+               material.trunk()),
         method_(make_method()),
         sets_(material, model_.blocks(), context) {}
 
@@ -149,6 +153,7 @@ class Trainer {
   const Clock::time_point started_;
   const Context& context_;
   const double frozen_accuracy_;
+  const std::optional<EarlierRun>& earlier_;
   const Starts starts_;
   const std::optional<Confidence> confidence_;
   RunFolder& folder_;
@@ -176,6 +181,7 @@ std::unique_ptr<Method> Trainer::make_method() const {
   MethodInput input = prepared_input(material_, backbone_, *options_.method, info_.k(),
                                      options_.loop.schedule.epochs, context_.seed, {}, context_);
   if (!starts_.empty()) input.first_classes = starts_.classes[starts_.surest()];
+  if (earlier_) input.taken = head_of(*earlier_, info_);
   return options_.method->make(input);
 }
 
@@ -342,6 +348,12 @@ void Trainer::train_epochs() {
 
 RunResult Trainer::run() {
   note_method(folder_, options_.method->name(), *method_);
+  std::optional<TakenFrom> taken;
+  if (earlier_) {
+    taken = taken_from(*earlier_, info_, *method_);
+    note_from(folder_, *taken);
+    tell_taken(*taken, *earlier_, info_, context_.log);
+  }
   context_.log.info(
       fmt::format("{} labelled, {} unlabelled and {} test images; {} old and {} new classes",
                   set_.count(SampleSet::kLabelled), to_predict_.size(),
@@ -357,6 +369,7 @@ RunResult Trainer::run() {
       .k = model_.info().k(),
       .k_old = info_.old_classes,
       .dropped = info_.k() - model_.info().k(),
+      .from = std::move(taken),
       .confidence = confidence_,
       .calibration_error = calibration_error_,
       .calibration_error_before = calibration_error_before_,
@@ -383,7 +396,8 @@ RunResult Trainer::run() {
     result.calibrated_on = static_cast<std::size_t>(model_.info().outliers->images);
   write_predictions();
   write_label_queue(features);
-  model_.save(folder_.model(), method_->parameters());
+  const auto teacher = method_->teacher();
+  model_.save(folder_.model(), teacher ? teacher->parameters : method_->parameters());
   write_report_files(features);
   result.seconds = seconds_before_ + seconds_since(started_);
   return result;
@@ -412,6 +426,63 @@ double fit_of(TrainingMaterial& material, const at::Tensor& features, const Cont
   return so_far.frozen_accuracy;
 }
 
+/// The training that comes before the run's own, if any.
+std::optional<FirstStage> stage_before(const TrainOptions& options) {
+  return options.from.empty() ? options.method->first_stage() : std::nullopt;
+}
+
+std::int64_t epochs_before(const TrainOptions& options) {
+  const auto stage = stage_before(options);
+  return stage ? stage->epochs : 0;
+}
+
+/// Options of the first stage: the same images, views and optimiser, and nothing found out before.
+TrainOptions options_of(const FirstStage& stage, const TrainOptions& options, std::int64_t k,
+                        const Backbone& backbone) {
+  TrainOptions first = options;
+  first.method = stage.method;
+  first.out = options.out / run_files::kFirstStage;
+  first.loop.schedule.epochs = stage.epochs;
+  first.overwrite = false;
+  first.resume = options.resume && fs::exists(first.out / run_files::kConfig);
+  first.k = k;
+  first.estimate_k = first.tune = first.set_foreign_aside = first.look_at_data = false;
+  first.report = false;
+  first.beginnings = 1;
+  first.calibrate_confidence = first.drop_empty = false;
+  first.decay_all = std::nullopt;  // as its own method has it
+  resolve(first, {.has_builtin_backbone = backbone.is_builtin()});
+  return first;
+}
+
+/// Trains the first stage as far as that was not done before. Returns the seconds that processes
+/// before this one took for it.
+double train_first_stage(const TrainOptions& first, TrainingMaterial& material,
+                         const Backbone& backbone, const LabelHistory& history,
+                         const std::string& config, const std::string& out,
+                         Clock::time_point started, const Context& context) {
+  if (first.resume && fs::exists(first.out / run_files::kResult))
+    return read_result(first.out / run_files::kResult).seconds;
+  context.log.info(fmt::format("first {} epochs of {}, in {}", first.loop.schedule.epochs,
+                               first.method->name(), first.out.string()));
+  RunFolder folder(first.out, how_to_open(first));
+  begin_folder(folder, material, history, first, config, context);
+  try {
+    const std::optional<EarlierRun> none;
+    Trainer trainer(folder, material, backbone,
+                    model_info(backbone, material.set().dataset(), first.k.value(), first),
+                    std::numeric_limits<double>::quiet_NaN(), none, {}, std::nullopt, first,
+                    started, context);
+    const RunResult result = trainer.run();
+    write_result(folder.result(), result);
+    return result.seconds - seconds_since(started);
+  } catch (const InterruptedError& error) {
+    throw InterruptedError(
+        fmt::format("{} of the first stage", error.marked()),
+        fmt::format("go on with: {}", context.command_line({{"out", out}, {"resume", ""}})));
+  }
+}
+
 /// One line before the work: how long it takes in all.
 void tell_time(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
                bool estimates, bool tunes, bool calibrates, const Context& context) {
@@ -422,13 +493,14 @@ void tell_time(TrainingMaterial& material, const Backbone& backbone, const Train
              steps_per_epoch = static_cast<std::int64_t>(sampler.batches_per_epoch());
   RunWork work{.views = count(SampleSet::kUnlabelled) + count(SampleSet::kTest) +
                         count(SampleSet::kCalibration),
-               .steps = options.epochs() * std::max<std::int64_t>(steps_per_epoch, 1),
+               .steps = (options.epochs() + epochs_before(options)) *
+                        std::max<std::int64_t>(steps_per_epoch, 1),
                .views_per_step = 2 * batch,
                .fresh_views = !material.bank_plan()};
   if (estimates || tunes || calibrates || options.look_at_data || options.set_foreign_aside)
     work.views += count(SampleSet::kLabelled);
-  if (const auto& bank = material.bank_plan())
-    work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
+  for (const auto& bank : {material.bank_plan(), material.strong_bank_plan()})
+    if (bank) work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
   work.steps += steps_of_starts(material, options);
   if (estimates) work.steps += estimate_steps(material, backbone, estimate_of(options), context);
   if (tunes) work.steps += tuning_steps(material, options);
@@ -461,9 +533,9 @@ bool can_calibrate(const TrainingMaterial& material, const TrainOptions& options
 }  // namespace
 
 RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& backbone,
-                const TrainOptions& options, const std::string& config,
+                const TrainOptions& options, const ConfigurationOf& config,
                 const BadImagePolicy& policy, const Context& context) {
-  const auto start = Clock::now();
+  auto start = Clock::now();
   const ComputeSettings settings(context);
   const DeterministicMode deterministic(options.deterministic);
   check_class_names(dataset.classes);
@@ -471,13 +543,17 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     check_first_trained_block(backbone.config, *options.material.grad_from_block);
   const bool estimates = !options.k && options.estimate_k;
   if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
+  std::optional<EarlierRun> earlier = open_earlier_run(options, backbone);
+  const std::optional<FirstStage> stage = stage_before(options);
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
   needed.sees_labelled = estimates || options.tune ||
                          options.calibrate_confidence.value_or(options.has_general_settings()) ||
-                         options.method->sees_labelled() || options.look_at_data ||
+                         options.method->sees_labelled() ||
+                         (stage && stage->method->sees_labelled()) || options.look_at_data ||
                          options.set_foreign_aside;
   needed.use_bank = options.material.use_bank && options.method->trains();
+  needed.sees_strong = options.method->sees_strong();
   needed.looks_at_images = options.look_at_data;
   const std::size_t kept_out =
       keep_out_for_calibration(dataset, options.calibration_share, context.seed);
@@ -493,7 +569,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   tell_time(material, backbone, options, estimates, tunes, calibrates, context);
   // Early, to keep what is found before training.
   const bool begins_early = estimates || tunes || options.set_foreign_aside;
-  if (begins_early) begin_folder(folder, material, history, options, config, context);
+  if (begins_early) begin_folder(folder, material, history, options, config(options), context);
   at::Tensor frozen;  // of the labelled images, where there are any and somebody looks at them
   ForeignImages foreign;
   if ((options.look_at_data || options.set_foreign_aside) &&
@@ -514,12 +590,25 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     tuning = tuning_of(folder, material, backbone, options, info.k(), context);
     chosen = with_setting(options, tuning->chosen);
   }
-  if (!begins_early) begin_folder(folder, material, history, options, config, context);
-  Starts starts = starts_of(folder, material, backbone, chosen, info.k(), context);
+  if (!begins_early) begin_folder(folder, material, history, options, config(options), context);
+  if (stage) {
+    const TrainOptions first = options_of(*stage, chosen, info.k(), backbone);
+    const double before = train_first_stage(first, material, backbone, history, config(first),
+                                            options.out.string(), start, context);
+    // A checkpoint of the run itself has counted them already.
+    if (!fs::exists(folder.checkpoints()))
+      start -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(before));
+    chosen.from = first.out;
+    earlier = open_earlier_run(chosen, backbone);
+  }
+  // Prototypes of every class are one beginning, and there is no other.
+  if (earlier && head_of(*earlier, info).has_every_class()) chosen.beginnings = 1;
+  const Backbone begun = earlier ? with_blocks_of(*earlier, backbone) : backbone;
+  Starts starts = starts_of(folder, material, begun, chosen, info.k(), context);
   std::optional<Confidence> confidence;
   if (calibrates) confidence = confidence_of(folder, material, backbone, chosen, info.k(), context);
-  Trainer trainer(folder, material, backbone, info, fit, std::move(starts), confidence, chosen,
-                  start, context);
+  Trainer trainer(folder, material, backbone, info, fit, earlier, std::move(starts), confidence,
+                  chosen, start, context);
   std::optional<FindingCounts> findings;
   if (options.look_at_data)
     findings = write_findings_of(material, backbone, frozen, foreign, folder.findings(), context);

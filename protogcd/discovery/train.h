@@ -1,6 +1,7 @@
 // Training from images to a run folder, whatever the method.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "protogcd/core/bad_image_policy.h"
@@ -16,7 +17,12 @@ namespace protogcd {
 /// How such a run estimates its number of classes.
 ClassNumberOptions estimate_of(const TrainOptions& options);
 
-/// Trains, evaluates, predicts the unlabelled images and writes the run folder, `config` among it.
+/// The configuration of a run with these options, as TOML.
+using ConfigurationOf = std::function<std::string(const TrainOptions&)>;
+
+/// Trains, evaluates, predicts the unlabelled images and writes the run folder, its configuration
+/// among it. A method that begins with another one's training has that first, as a run of its own
+/// in RUN/first-stage, unless it goes on from another run.
 /// What cannot be read is left out first, so that no later step fails on it. The options must be
 /// resolved. `history` was applied to the dataset; the folder keeps it.
 ///
@@ -25,7 +31,7 @@ ClassNumberOptions estimate_of(const TrainOptions& options);
 /// A K that was estimated is kept in estimate.json; an estimate that was stopped begins again.
 /// Asked to stop, it writes a checkpoint and throws InterruptedError, whose hint says how to go on.
 RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& backbone,
-                const TrainOptions& options, const std::string& config,
+                const TrainOptions& options, const ConfigurationOf& config,
                 const BadImagePolicy& policy, const Context& context);
 
 }  // namespace protogcd

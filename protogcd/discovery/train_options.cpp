@@ -4,6 +4,7 @@
 
 #include "protogcd/discovery/as_published.h"
 #include "protogcd/methods/registry.h"
+#include "protogcd/model/stored_model.h"
 
 namespace protogcd {
 namespace {
@@ -135,6 +136,8 @@ void declare_model_options(OptionTable& table, TrainOptions& options) {
   if (trains) declare_training(table, options);
   table.begin_group(fmt::format("{} {}", kMethodGroup, options.method->name()));
   options.method->declare(table);
+  if (trains && options.method->sees_strong())
+    declare_strong_view_options(table, options.material.strong);
   if (trains) declare_views(table, options.material);
   table
       .add("cache_gb", &options.material.cache_gb,
@@ -162,6 +165,12 @@ void declare_train_options(OptionTable& table, TrainOptions& options) {
       .at_least(1)
       .usual()
       .incidental();  // what it comes to is what counts
+  table
+      .add("from", &options.from,
+           "begin with the trained blocks of an earlier run, and with its prototypes where classes "
+           "agree (docs/training.md)")
+      .value_name("RUN")
+      .incidental();  // what is in it is what counts
   if (options.method->trains()) {
     declare_epochs(table, options.loop);
     declare_as_published(table, options);
@@ -261,6 +270,7 @@ std::map<std::string, std::string> identity_of(const TrainOptions& options) {
   declare_train_options(table, copy);
   auto identity = table.identity();
   identity["method"] = options.method->name();
+  if (!options.from.empty()) identity["from"] = stored_info(options.from).tensors_sha256;
   for (auto& [key, value] : options.method->identity()) identity[key] = std::move(value);
   return identity;
 }

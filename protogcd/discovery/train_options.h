@@ -21,6 +21,8 @@ namespace protogcd {
 struct TrainOptions {
   std::filesystem::path out;
   bool overwrite = false, resume = false;
+  /// An earlier run to go on from (discovery/earlier_run.h); empty: none.
+  std::filesystem::path from;
 
   /// All classes, old and new. Nothing: estimated where `estimate_k` is set, else those that the
   /// data names.

@@ -25,21 +25,23 @@ std::pair<std::int64_t, std::int64_t> draw_two_views(std::uint64_t seed, std::ui
   return {one, other < one ? other : other + 1};
 }
 
-BankViews::BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device)
+BankViews::BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device,
+                     std::size_t views)
     : BankViews(
           [&bank](std::uint32_t epoch) -> const BankStore& {
             bank.prepare(epoch);
             return bank.store();
           },
-          sampler, seed, device) {}
+          sampler, seed, device, views) {}
 
-BankViews::BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device)
+BankViews::BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device,
+                     std::size_t views)
     : prepare_(std::move(prepare)),
       sampler_(sampler),
       seed_(seed),
       device_(device),
-      slots_(2 * sampler.batch_size()),
-      images_(2 * sampler.batch_size()) {}
+      slots_(views * sampler.batch_size()),
+      images_(views * sampler.batch_size()) {}
 
 bool BankViews::gpu_gathers() const {
   const at::Tensor all = bank_->all_tokens();
@@ -78,9 +80,10 @@ void BankViews::draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* i
     const std::uint64_t position = step * batch + i;
     const auto [one, other] = draw_two_views(seed_, epoch_, position, bank_->layout().views);
     slots[i] = one;
+    images[i] = static_cast<std::int64_t>(sampler_.draw_image(epoch_, position));
+    if (images_.size() == batch) continue;
     slots[batch + i] = other;
-    images[i] = images[batch + i] =
-        static_cast<std::int64_t>(sampler_.draw_image(epoch_, position));
+    images[batch + i] = images[i];
   }
 }
 

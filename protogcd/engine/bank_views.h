@@ -21,9 +21,12 @@ class BankViews : public ViewSource {
   /// Hands out the bank as it is to be in this epoch.
   using Prepare = std::function<const BankStore&(std::uint32_t epoch)>;
 
-  /// All references must outlive it. Tokens are handed out on `device`.
-  BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device);
-  BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device);
+  /// All references must outlive it. Tokens are handed out on `device`, of one or two views of each
+  /// image; one is the first of the two.
+  BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed, at::Device device,
+            std::size_t views = 2);
+  BankViews(TokenBank& bank, const Sampler& sampler, std::uint64_t seed, at::Device device,
+            std::size_t views = 2);
 
   /// Computes what the bank misses for this epoch.
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override;
@@ -40,7 +43,7 @@ class BankViews : public ViewSource {
   void draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const;
   void gather_on_cpu(std::size_t step);
 
-  /// Where rows are put together on the CPU: [2B, T, D] and [2B, D].
+  /// Where rows are put together on the CPU: [V B, T, D] and [V B, D].
   struct Gathered {
     at::Tensor tokens, class_tokens;
     std::optional<c10::Event> copied = {};  ///< when a GPU has taken them
@@ -53,10 +56,10 @@ class BankViews : public ViewSource {
   at::Device device_;
   std::uint32_t epoch_ = 0;
   std::size_t step_ = 0;
-  std::vector<std::int64_t> slots_, images_;  ///< [2B] of a step
+  std::vector<std::int64_t> slots_, images_;  ///< [V B] of a step
   at::Tensor all_rows_;                       ///< [steps, 2B] int64 on the GPU that gathers
-  at::Tensor rows_;                           ///< [2B], of the step at hand
-  at::Tensor tokens_, class_tokens_;          ///< [2B, T, D] and [2B, D] on the device
+  at::Tensor rows_;                           ///< [V B], of the step at hand
+  at::Tensor tokens_, class_tokens_;          ///< [V B, T, D] and [V B, D] on the device
   Gathered gathered_[2];                      ///< the CPU fills one while a GPU takes the other
 };
 

@@ -42,6 +42,14 @@ std::map<std::string, at::Tensor> PlainTail::named_parameters() const {
   return parameters;
 }
 
+std::unique_ptr<TrainedBlocks> PlainTail::copy() const {
+  const at::Device device = last_.block().qkv.weight.device();
+  auto other = std::make_unique<PlainTail>(*this);
+  other->vit_ = with_blocks_only(vit_, first_block_, type_, device);
+  other->last_.block() = copied(last_.block(), type_, device);
+  return other;
+}
+
 std::unique_ptr<TrainedBlocks> make_trained_blocks(const Vit& vit, std::int64_t first_block,
                                                    at::ScalarType type, at::Device device) {
   check_first_trained_block(vit.config(), first_block);

@@ -15,6 +15,7 @@ class PlainTail : public TrainedBlocks {
 
   at::Tensor forward(const TrunkTokens& tokens) const override;
   std::map<std::string, at::Tensor> named_parameters() const override;
+  std::unique_ptr<TrainedBlocks> copy() const override;
 
  private:
   std::int64_t first_block_;

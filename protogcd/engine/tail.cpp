@@ -81,4 +81,10 @@ std::map<std::string, at::Tensor> Tail::named_parameters() const {
   return named_tensors(block_, config_, config_.depth - 1);
 }
 
+std::unique_ptr<TrainedBlocks> Tail::copy() const {
+  auto other = std::make_unique<Tail>(*this);
+  other->block_ = copied(block_, block_.qkv.weight.scalar_type(), block_.qkv.weight.device());
+  return other;
+}
+
 }  // namespace protogcd

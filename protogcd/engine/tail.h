@@ -19,6 +19,7 @@ class Tail : public TrainedBlocks {
   const BlockWeights& block() const { return block_; }
   BlockWeights& block() { return block_; }
   std::map<std::string, at::Tensor> named_parameters() const override;
+  std::unique_ptr<TrainedBlocks> copy() const override;
 
  private:
   VitConfig config_;

@@ -20,9 +20,14 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kViewsAtOnce = 8;  // an image is decoded once for so many views
 constexpr double kLongSeconds = 3600;
 
-/// What a bank may take of the memory that is free: the rest is for evaluation tokens and images.
-std::uint64_t room_on(at::Device device) {
-  return free_memory(device) / (device.is_cuda() ? 2 : 3);
+/// What a bank may take of the memory that is free and that no bank beside it will take: the rest
+/// is for evaluation tokens and images.
+std::uint64_t room_on(at::Device device, const BankPlan* beside) {
+  const BankHome home = device.is_cuda() ? BankHome::kDevice : BankHome::kHost;
+  const std::uint64_t free = free_memory(device), taken = beside != nullptr && beside->home == home
+                                                              ? beside->layout.bytes()
+                                                              : 0;
+  return (free - std::min(free, taken)) / (device.is_cuda() ? 2 : 3);
 }
 
 std::optional<std::uint64_t> free_disk(fs::path folder) {
@@ -53,7 +58,8 @@ std::uint32_t BankPlan::generation(std::int64_t view, std::uint32_t epoch) const
   return static_cast<std::uint32_t>(refreshes - (refreshes - 1 - view) % layout.views);
 }
 
-BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device) {
+BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device,
+                   const BankPlan* beside) {
   if (options.views < 2) throw InternalError("a bank needs two views");
   BankPlan plan{.layout = layout,
                 .home = options.home,
@@ -74,9 +80,9 @@ BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device dev
   if (plan.home == BankHome::kDevice && !device.is_cuda()) plan.home = BankHome::kHost;
   if (plan.home == BankHome::kAuto) {
     const std::uint64_t bytes = plan.layout.bytes();
-    plan.home = device.is_cuda() && bytes <= room_on(device) ? BankHome::kDevice
-                : bytes <= room_on(at::kCPU)                 ? BankHome::kHost
-                                                             : BankHome::kFile;
+    plan.home = device.is_cuda() && bytes <= room_on(device, beside) ? BankHome::kDevice
+                : bytes <= room_on(at::kCPU, beside)                 ? BankHome::kHost
+                                                                     : BankHome::kFile;
   }
   return plan;
 }
@@ -97,7 +103,7 @@ TokenBank::TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std:
       images_(std::move(images)),
       trunk_(trunk),
       loader_(loader),
-      windows_(windows),
+      windows_(loader.strong ? nullptr : windows),
       identity_(std::move(identity)),
       context_(context) {
   if (static_cast<std::int64_t>(images_.size()) != plan_.layout.images)
@@ -107,7 +113,7 @@ TokenBank::TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std:
 RandomKey TokenBank::view_key(std::size_t image, std::int64_t view,
                               std::uint32_t generation) const {
   return {.seed = context_.seed,
-          .purpose = RandomPurpose::kBankView,
+          .purpose = loader_.strong ? RandomPurpose::kStrongBankView : RandomPurpose::kBankView,
           .epoch = generation,
           .position = image,
           .view = static_cast<std::uint8_t>(view)};
@@ -129,6 +135,7 @@ void TokenBank::open() {
   identity_["dtype"] = c10::toString(l.type);
   identity_["device"] = plan_.device.is_cuda() ? "cuda" : "cpu";
   identity_["block"] = std::to_string(l.block);
+  if (loader_.strong) identity_["strong views"] = in_words(*loader_.strong);
   store_ = open_file_bank(l, plan_.folder, identity_, context_.log);
 }
 
@@ -154,11 +161,12 @@ std::vector<TokenBank::Group> TokenBank::missing(std::uint32_t epoch) const {
   return groups;
 }
 
-/// Two blocks of the trunk, timed, tell what all of them will take.
-void TokenBank::say_plan(std::uint64_t missing_views) const {
-  const BankLayout& l = plan_.layout;
-  const std::int64_t block = std::min(l.block, l.images);
-  const at::Tensor pixels = at::zeros({block, 3, loader_.view.crop, loader_.view.crop},
+std::string TokenBank::name() const {
+  return loader_.strong ? "token bank of strong views" : "token bank";
+}
+
+double TokenBank::seconds_of_trunk(std::int64_t rows) const {
+  const at::Tensor pixels = at::zeros({rows, 3, loader_.view.crop, loader_.view.crop},
                                       at::device(plan_.device).dtype(at::kFloat));
   const auto run = [&] {
     const auto start = std::chrono::steady_clock::now();
@@ -171,10 +179,42 @@ void TokenBank::say_plan(std::uint64_t missing_views) const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 2;
   };
   run();
-  const double seconds = run() * static_cast<double>(missing_views) / static_cast<double>(block);
+  return run();
+}
+
+/// Of views that the loader makes.
+double TokenBank::seconds_of_loading(std::int64_t rows) const {
+  LoaderOptions options = loader_;
+  options.batch = static_cast<std::size_t>(rows);
+  options.views = 1;
+  SkippedFiles none(BadImagePolicy::parse("fail", "0"), images_.size());
+  const auto start = std::chrono::steady_clock::now();
+  ImageLoader loader(sources_,
+                     ImageList{options.batch,
+                               [&](std::size_t i) {
+                                 return ImageRequest{images_[i], view_key(i, 0, 0)};
+                               }},
+                     options, none);
+  loader.next();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Two blocks of the trunk, timed, tell what all of them will take; making strong views takes time
+/// too. A GPU works while the CPU makes them.
+void TokenBank::say_plan(std::uint64_t missing_views) const {
+  const BankLayout& l = plan_.layout;
+  const std::int64_t block = std::min(l.block, l.images);
+  double block_seconds = seconds_of_trunk(block);
+  if (loader_.strong) {
+    const double loading = seconds_of_loading(block);
+    block_seconds =
+        plan_.device.is_cuda() ? std::max(block_seconds, loading) : block_seconds + loading;
+  }
+  const double seconds =
+      block_seconds * static_cast<double>(missing_views) / static_cast<double>(block);
   const std::uint64_t all = static_cast<std::uint64_t>(l.views * l.images);
   context_.log.info(fmt::format(
-      "token bank: {} views of {} images, {} {}; {}about {} of computing", l.views, l.images,
+      "{}: {} views of {} images, {} {}; {}about {} of computing", name(), l.views, l.images,
       human_bytes(l.bytes()), home_in_words(plan_),
       missing_views < all ? fmt::format("{} of {} views are there, ", all - missing_views, all)
                           : "",
@@ -195,16 +235,16 @@ void TokenBank::say_plan(std::uint64_t missing_views) const {
   const std::uint64_t needed = l.bytes() / all * missing_views;
   if (disk && needed > *disk) {
     throw FileError(
-        fmt::format("{}: the token bank needs {} more, and {} are free", plan_.folder.string(),
+        fmt::format("{}: the {} needs {} more, and {} are free", plan_.folder.string(), name(),
                     human_bytes(needed), human_bytes(*disk)),
         fmt::format("choose fewer views with {} or {}, or another {}", option_name("bank_views"),
                     option_name("bank_max"), option_name("bank_dir")));
   }
   if (disk && needed > *disk / 2) {
     context_.log.warning(
-        fmt::format("{}: the token bank takes more than half of the free {}: limit it with {}, or "
-                    "give another {}",
-                    plan_.folder.string(), human_bytes(*disk), option_name("bank_max"),
+        fmt::format("{}: the {} takes more than half of the free {}: limit it with {}, or give "
+                    "another {}",
+                    plan_.folder.string(), name(), human_bytes(*disk), option_name("bank_max"),
                     option_name("bank_dir")));
   }
 }
@@ -282,7 +322,9 @@ void TokenBank::prepare(std::uint32_t epoch) {
   for (const Group& group : groups) work += group.work;
   if (work == 0) return;
   if (first) say_plan(work);
-  Progress progress(first ? "bank" : "refresh", work, "views", context_.progress());
+  const std::string label =
+      std::string(loader_.strong ? "strong " : "") + (first ? "bank" : "refresh");
+  Progress progress(label, work, "views", context_.progress());
   for (const Group& group : groups) {
     if (windows_ != nullptr) {
       compute_on_gpu(group, progress);

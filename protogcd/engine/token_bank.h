@@ -48,14 +48,15 @@ struct BankPlan {
   std::uint32_t generation(std::int64_t view, std::uint32_t epoch) const;
 };
 
-/// `layout.views` and `layout.block` are set here.
-BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device);
+/// `layout.views` and `layout.block` are set here. `beside`: another bank, whose memory is taken.
+BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device,
+                   const BankPlan* beside = nullptr);
 
 class TokenBank {
  public:
-  /// `images`: the source of each sample; `windows`, where given, has them for a GPU. `identity`
-  /// names what the tokens depend on beside images, seed and layout ("backbone" -> a digest). All
-  /// references must outlive it.
+  /// `images`: the source of each sample; `windows`, where given, has them for a GPU, but strong
+  /// views are the loader's. `identity` names what the tokens depend on beside images, seed, layout
+  /// and recipe of strong views ("backbone" -> a digest). All references must outlive it.
   TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std::uint32_t> images,
             const Trunk& trunk, const LoaderOptions& loader, const ImageWindows* windows,
             std::map<std::string, std::string> identity, const Context& context);
@@ -77,7 +78,10 @@ class TokenBank {
 
   void open();
   std::vector<Group> missing(std::uint32_t epoch) const;
+  std::string name() const;
   void say_plan(std::uint64_t missing_views) const;
+  double seconds_of_trunk(std::int64_t rows) const;
+  double seconds_of_loading(std::int64_t rows) const;
   void compute(const Group& group, class Progress& progress);
   void compute_on_gpu(const Group& group, class Progress& progress);
   void stop_if_asked();

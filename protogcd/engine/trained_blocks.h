@@ -28,6 +28,8 @@ class TrainedBlocks {
   /// The parameters themselves, to be made trainable and changed in place, under the names of the
   /// backbone's release: "blocks.11.norm1.weight", ...
   virtual std::map<std::string, at::Tensor> named_parameters() const = 0;
+  /// The same with parameters of its own, which need no gradients yet.
+  virtual std::unique_ptr<TrainedBlocks> copy() const = 0;
 };
 
 /// Blocks first_block .. depth-1, copied to `type` (float32 or float64) on `device`; they take the

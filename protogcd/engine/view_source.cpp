@@ -9,15 +9,20 @@
 namespace protogcd {
 namespace {
 
-/// Of the first view of what a step draws; the second has the next `view`.
-RandomKey key_of(std::uint64_t seed, std::uint32_t epoch, std::uint64_t position) {
-  return {.seed = seed, .purpose = RandomPurpose::kAugment, .epoch = epoch, .position = position};
+/// Of the first view of what a step draws; the second has the next `view`. Strong views have
+/// numbers of their own.
+RandomKey key_of(std::uint64_t seed, std::uint32_t epoch, std::uint64_t position,
+                 bool is_strong = false) {
+  return {.seed = seed,
+          .purpose = is_strong ? RandomPurpose::kStrongAugment : RandomPurpose::kAugment,
+          .epoch = epoch,
+          .position = position};
 }
 
 class LoadedPixels : public PixelSource {
  public:
   LoadedPixels(const SourceTable& sources, std::vector<std::uint32_t> images,
-               const Sampler& sampler, LoaderOptions options, std::uint64_t seed)
+               const Sampler& sampler, LoaderOptions options, std::uint64_t seed, std::size_t views)
       : sources_(sources),
         images_(std::move(images)),
         sampler_(sampler),
@@ -25,7 +30,7 @@ class LoadedPixels : public PixelSource {
         seed_(seed),
         none_(BadImagePolicy::parse("fail", "0"), images_.size()) {
     options_.batch = sampler.batch_size();
-    options_.views = 2;
+    options_.views = views;
   }
 
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override {
@@ -37,7 +42,7 @@ class LoadedPixels : public PixelSource {
         ImageList{draws,
                   [this, epoch, first](std::size_t i) {
                     return ImageRequest{images_[sampler_.draw_image(epoch, first + i)],
-                                        key_of(seed_, epoch, first + i)};
+                                        key_of(seed_, epoch, first + i, !!options_.strong)};
                   }},
         options_, none_);
   }
@@ -60,16 +65,17 @@ class LoadedPixels : public PixelSource {
 
 class CutPixels : public PixelSource {
  public:
-  CutPixels(const ImageWindows& windows, const Sampler& sampler, std::uint64_t seed)
-      : windows_(windows), sampler_(sampler), seed_(seed) {}
+  CutPixels(const ImageWindows& windows, const Sampler& sampler, std::uint64_t seed,
+            std::size_t views)
+      : windows_(windows), sampler_(sampler), seed_(seed), views_(views) {}
 
   /// All windows of the epoch at once, so that no step waits for numbers on their way to the GPU.
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override {
     const std::size_t batch = sampler_.batch_size(), steps = sampler_.batches_per_epoch();
     std::vector<WindowRequest> requests;
-    requests.reserve((steps - first_step) * 2 * batch);
+    requests.reserve((steps - first_step) * views_ * batch);
     for (std::size_t step = first_step; step < steps; ++step) {
-      for (std::uint8_t view = 0; view < 2; ++view) {
+      for (std::uint8_t view = 0; view < views_; ++view) {
         for (std::size_t i = 0; i < batch; ++i) {
           RandomKey key = key_of(seed_, epoch, step * batch + i);
           key.view = view;
@@ -82,7 +88,7 @@ class CutPixels : public PixelSource {
   }
 
   at::Tensor next() override {
-    const auto rows = static_cast<std::int64_t>(2 * sampler_.batch_size());
+    const auto rows = static_cast<std::int64_t>(views_ * sampler_.batch_size());
     next_ += rows;
     return windows_.cut(places_.narrow(0, next_ - rows, rows));
   }
@@ -91,7 +97,8 @@ class CutPixels : public PixelSource {
   const ImageWindows& windows_;
   const Sampler& sampler_;
   std::uint64_t seed_;
-  at::Tensor places_;  ///< [steps * 2B, 2]
+  std::size_t views_;
+  at::Tensor places_;  ///< [steps * V B, 2]
   std::int64_t next_ = 0;
 };
 
@@ -100,14 +107,14 @@ class CutPixels : public PixelSource {
 std::unique_ptr<PixelSource> make_loaded_pixels(const SourceTable& sources,
                                                 std::vector<std::uint32_t> images,
                                                 const Sampler& sampler, LoaderOptions loader,
-                                                std::uint64_t seed) {
+                                                std::uint64_t seed, std::size_t views) {
   return std::make_unique<LoadedPixels>(sources, std::move(images), sampler, std::move(loader),
-                                        seed);
+                                        seed, views);
 }
 
 std::unique_ptr<PixelSource> make_cut_pixels(const ImageWindows& windows, const Sampler& sampler,
-                                             std::uint64_t seed) {
-  return std::make_unique<CutPixels>(windows, sampler, seed);
+                                             std::uint64_t seed, std::size_t views) {
+  return std::make_unique<CutPixels>(windows, sampler, seed, views);
 }
 
 FreshViews::FreshViews(std::unique_ptr<PixelSource> pixels, const Sampler& sampler,

@@ -1,4 +1,5 @@
-// Where training's views come from: trunk tokens of two views of every image that a step draws.
+// Where training's views come from: trunk tokens of one or two views of every image that a step
+// draws.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -28,8 +29,8 @@ class ViewSource {
   virtual void start_epoch(std::uint32_t epoch, std::size_t first_step) = 0;
   /// Makes the next step's views ready.
   virtual void advance() = 0;
-  /// Tokens of that step's 2B rows: view 1 of every image, then view 2. On CUDA always the same
-  /// operations on tensors that stay where they are, so that they can be recorded
+  /// Tokens of that step's rows: view 1 of every image, then view 2 where there are two. On CUDA
+  /// always the same operations on tensors that stay where they are, so that they can be recorded
   /// (captured_work.h).
   virtual TrunkTokens tokens() = 0;
 
@@ -41,7 +42,8 @@ class ViewSource {
   virtual DeviceClock* clock() { return nullptr; }
 };
 
-/// Pixels of the views that a sampler's steps draw: [2B, 3, S, S] on the trunk's device.
+/// Pixels of the views that a sampler's steps draw: [V B, 3, S, S] on the trunk's device, V = 1 or
+/// 2 of each image.
 class PixelSource {
  public:
   virtual ~PixelSource() = default;
@@ -50,15 +52,17 @@ class PixelSource {
   virtual at::Tensor next() = 0;
 };
 
-/// Views of images that are read as they are needed. `images`: the source of each sample. All
-/// references, and what the options refer to, must outlive it.
+/// Views of images that are read as they are needed, strong ones where the loader's options say so.
+/// `images`: the source of each sample. All references, and what the options refer to, must outlive
+/// it.
 std::unique_ptr<PixelSource> make_loaded_pixels(const SourceTable& sources,
                                                 std::vector<std::uint32_t> images,
                                                 const Sampler& sampler, LoaderOptions loader,
-                                                std::uint64_t seed);
-/// The same views of images that a GPU can read; image i of `windows` is sample i.
+                                                std::uint64_t seed, std::size_t views = 2);
+/// The same views, weak ones alone, of images that a GPU can read; image i of `windows` is sample
+/// i.
 std::unique_ptr<PixelSource> make_cut_pixels(const ImageWindows& windows, const Sampler& sampler,
-                                             std::uint64_t seed);
+                                             std::uint64_t seed, std::size_t views = 2);
 
 /// New crops for every draw, as the paper: every view costs a pass through the trunk. On CUDA that
 /// pass is a step ahead, beside the step that trains.

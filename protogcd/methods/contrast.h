@@ -41,14 +41,19 @@ struct ClusterOptions {
 class ClusterEnd {
  public:
   ClusterEnd(const ClusterOptions& options, const MethodInput& input)
-      : options_(options), k_(input.k()), seed_(input.seed) {}
+      : options_(options),
+        k_(input.k()),
+        old_classes_(input.old_classes),
+        seed_(input.seed),
+        taken_(input.taken) {}
 
   Outcome outcome(SetFeatures& sets) const;
 
  private:
   const ClusterOptions options_;
-  const std::int64_t k_;
+  const std::int64_t k_, old_classes_;
   const std::uint64_t seed_;
+  const TakenHead taken_;
 };
 
 }  // namespace protogcd

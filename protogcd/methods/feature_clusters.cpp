@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include "protogcd/analysis/assignment.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
+#include "protogcd/nn/head.h"
 
 namespace protogcd {
 at::Tensor trained_on(SetFeatures& sets) {
@@ -16,6 +18,27 @@ at::Tensor known_labels(const SetFeatures& sets) {
 
 Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options) {
   return semi_supervised_kmeans(Points(trained_on(sets), "features"), known_labels(sets), options);
+}
+
+Clustering numbered_as(Clustering clusters, const at::Tensor& prototypes, std::int64_t first) {
+  const std::int64_t count = prototypes.size(0) - first;
+  if (count < 2) return clusters;
+  constexpr double kSteps = 1e9;  // cosines as whole numbers
+  const at::Tensor centres = clusters.centroids.narrow(0, first, count).to(at::kCPU, at::kDouble);
+  const at::Tensor wanted = prototypes.narrow(0, first, count).to(at::kCPU, at::kDouble);
+  const at::Tensor likeness =
+      (at::matmul(unit_rows(centres), unit_rows(wanted).t()) * kSteps).round().to(at::kLong);
+  const auto cells = static_cast<std::size_t>(likeness.numel()),
+             side = static_cast<std::size_t>(count);
+  const Assignment found = assign({likeness.const_data_ptr<std::int64_t>(), cells}, side, side,
+                                  AssignmentGoal::kMaximise);
+  at::Tensor number = at::arange(prototypes.size(0), at::kLong);  // of each cluster
+  for (std::size_t i = 0; i < side; ++i)
+    number[first + static_cast<std::int64_t>(i)] = first + found.column_of_row[i];
+  clusters.centroids =
+      clusters.centroids.index_select(0, number.argsort().to(clusters.centroids.device()));
+  clusters.labels = number.to(clusters.labels.device()).index_select(0, clusters.labels);
+  return clusters;
 }
 
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,

@@ -20,6 +20,9 @@ at::Tensor known_labels(const SetFeatures& sets);
 /// Semi-supervised k-means (Vaze et al., CVPR 2022) of labelled and unlabelled images' unit
 /// features, in this order: the old classes are the first clusters.
 Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options);
+/// Numbers the clusters from `first` on as an earlier run did whose prototypes [K, D] are given:
+/// each has the number of the one that it looks most like, all of them together.
+Clustering numbered_as(Clustering clusters, const at::Tensor& prototypes, std::int64_t first);
 /// The centres [K, D] alone, on the CPU: of the tightest of `starts`.
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,
                            std::uint64_t seed);

@@ -1,5 +1,7 @@
 #include "protogcd/methods/head_options.h"
 
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/core.h>
 
 namespace protogcd {
@@ -9,6 +11,13 @@ constexpr std::int64_t kReferenceHidden = 2048;
 /// With the built-in backbone a narrow projection is faster and costs half a point
 /// (docs/builtin-backbone.md).
 constexpr std::int64_t kBuiltinHidden = 512;
+
+void take_head(const TakenHead& taken, const std::map<std::string, at::Tensor>& own) {
+  for (const std::string& name : taken.fitting(own)) own.at(name).copy_(taken.parameters.at(name));
+  const auto prototypes = own.find(kPrototypes);
+  if (taken.prototypes.defined() && prototypes != own.end())
+    point_at(prototypes->second, taken.prototypes);
+}
 
 }  // namespace
 
@@ -41,12 +50,30 @@ HeadShape HeadOptions::shape(const MethodInput& input, std::int64_t wide_project
 }
 
 Head HeadOptions::make(const MethodInput& input, std::int64_t wide_projection) const {
-  return {shape(input, wide_projection), input.seed, input.type, input.device};
+  Head head(shape(input, wide_projection), input.seed, input.type, input.device);
+  take_head(input.taken, head.named_parameters());
+  return head;
+}
+
+Head HeadOptions::make_classifier(const MethodInput& input) {
+  const HeadShape shape{.width = input.width, .classes = input.k(), .projection = 0};
+  Head head(shape, input.seed, input.type, input.device);
+  take_head(input.taken, head.named_parameters());
+  return head;
 }
 
 Projection HeadOptions::make_projection(const MethodInput& input,
                                         std::int64_t wide_projection) const {
-  return {shape(input, wide_projection), input.seed, input.type, input.device};
+  Projection made(shape(input, wide_projection), input.seed, input.type, input.device);
+  take_head(input.taken, made.named_parameters());
+  return made;
+}
+
+void point_at(const at::Tensor& prototypes, const at::Tensor& directions) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor there = unit_rows(directions).to(prototypes.device(), prototypes.scalar_type());
+  const at::Tensor is_empty = there.eq(0).all(1, /*keepdim=*/true);  // stays where it is
+  prototypes.copy_(at::where(is_empty, prototypes, there * prototypes.norm(2, 1).mean()));
 }
 
 }  // namespace protogcd

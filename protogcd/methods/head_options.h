@@ -16,11 +16,21 @@ struct HeadOptions {
   void declare(OptionTable& table);
   std::vector<std::string> resolve(const MethodFacts& facts);
   PublishedSetting published() const;  ///< its width
+  /// With what is taken from an earlier run in place: as are the next ones.
   Head make(const MethodInput& input, std::int64_t wide_projection = 0) const;
+  /// Prototypes without a projection.
+  static Head make_classifier(const MethodInput& input);
   Projection make_projection(const MethodInput& input, std::int64_t wide_projection) const;
 
  private:
   HeadShape shape(const MethodInput& input, std::int64_t wide_projection) const;
 };
+
+/// The parameter of a Head that has a row for each class.
+inline constexpr const char* kPrototypes = "prototype_layer.weight_v";
+
+/// Turns each prototype [K, D] towards a direction [K, D], at the mean length they have; a
+/// direction of zeros leaves it where it is.
+void point_at(const at::Tensor& prototypes, const at::Tensor& directions);
 
 }  // namespace protogcd

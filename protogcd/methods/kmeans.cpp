@@ -29,7 +29,11 @@ struct KMeansMethodOptions : MethodOptions {
 class KMeansMethod : public Method {
  public:
   KMeansMethod(std::int64_t starts, const MethodInput& input)
-      : starts_(starts), k_(input.k()), seed_(input.seed) {}
+      : starts_(starts),
+        k_(input.k()),
+        old_classes_(input.old_classes),
+        seed_(input.seed),
+        taken_(input.taken) {}
 
   std::map<std::string, at::Tensor> parameters() const override { return {}; }
   std::vector<ReportedValue> reported() const override { return {}; }
@@ -39,13 +43,17 @@ class KMeansMethod : public Method {
   }
 
   Outcome outcome(SetFeatures& sets) const override {
-    const at::Tensor centres = cluster_centres(sets, k_, starts_, seed_);
+    Clustering found = cluster_images(sets, {.k = k_, .starts = starts_, .seed = seed_});
+    if (taken_.has_every_class())
+      found = numbered_as(std::move(found), taken_.prototypes, old_classes_);
+    const at::Tensor& centres = found.centroids;
     return {.prototypes = {.centres = centres, .bias = centres.square().sum(1) / -2}};
   }
 
  private:
-  const std::int64_t starts_, k_;
+  const std::int64_t starts_, k_, old_classes_;
   const std::uint64_t seed_;
+  const TakenHead taken_;
 };
 
 std::unique_ptr<Method> KMeansMethodOptions::make(const MethodInput& input) const {

@@ -54,11 +54,12 @@ at::Tensor both_views(const at::Tensor& images) {
 
 at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
                            Communicator& communicator) {
-  const at::Tensor weight = both_views(batch.labelled);  // [2B]
+  const bool one_view = log_p.size(0) == batch.labels.size(0);
+  const at::Tensor weight = one_view ? batch.labelled : both_views(batch.labelled),
+                   labels = one_view ? batch.labels : both_views(batch.labels);  // [2B]
   at::Tensor count = weight.sum();
   communicator.all_reduce(count);
-  const at::Tensor picked =
-      log_p.gather(1, both_views(batch.labels).unsqueeze(1)).squeeze(1);  // [2B]
+  const at::Tensor picked = log_p.gather(1, labels.unsqueeze(1)).squeeze(1);  // [2B]
   return -(picked * weight).sum() / count.clamp_min(1);
 }
 
@@ -118,8 +119,13 @@ at::Tensor supervised_contrastive_loss(const Contrasted& rows, const StepBatch& 
 
 at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,
                            Communicator& communicator) {
+  return taught_loss(log_p, swap_views(labels), communicator);
+}
+
+at::Tensor taught_loss(const at::Tensor& log_p, const at::Tensor& labels,
+                       Communicator& communicator) {
   const auto rows = static_cast<double>(log_p.size(0) * communicator.size());
-  return -(swap_views(labels) * log_p).sum() / rows;
+  return -(labels * log_p).sum() / rows;
 }
 
 }  // namespace protogcd

@@ -16,7 +16,7 @@ namespace protogcd {
 /// [B] -> [2B], for both views.
 at::Tensor both_views(const at::Tensor& images);
 
-/// Eq. 16: cross-entropy with the labels. log_p [2B, K].
+/// Eq. 16: cross-entropy with the labels. log_p [2B, K], or [B, K] of one view.
 at::Tensor supervised_loss(const at::Tensor& log_p, const StepBatch& batch,
                            Communicator& communicator);
 /// Mean prediction over the rows of all processes, [2B, K] -> [K].
@@ -49,5 +49,8 @@ at::Tensor supervised_contrastive_loss(const Contrasted& rows, const StepBatch& 
 /// Eq. 11: each view predicts the pseudo-label of the other. log_p, labels [2B, K].
 at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,
                            Communicator& communicator);
+/// Each row predicts the pseudo-label of its own image, of another view or model. Both [N, K].
+at::Tensor taught_loss(const at::Tensor& log_p, const at::Tensor& labels,
+                       Communicator& communicator);
 
 }  // namespace protogcd

@@ -2,9 +2,35 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+#include <numbers>
+
+#include "protogcd/methods/method_options.h"
 #include "protogcd/nn/head.h"
 
 namespace protogcd {
+
+double TeacherMomentum::at(std::int64_t step, std::int64_t steps) const {
+  const double angle = std::numbers::pi * static_cast<double>(step) / static_cast<double>(steps);
+  return last - (1 - base) * (std::cos(angle) + 1) / 2;
+}
+
+std::optional<FirstStage> MethodOptions::first_stage() const {
+  return std::nullopt;
+}
+
+bool TakenHead::has_every_class() const {
+  return prototypes.defined() && prototypes.ne(0).any(1).all().item<bool>();
+}
+
+std::vector<std::string> TakenHead::fitting(const std::map<std::string, at::Tensor>& own) const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : own) {
+    const auto found = parameters.find(name);
+    if (found != parameters.end() && found->second.sizes() == tensor.sizes()) names.push_back(name);
+  }
+  return names;
+}
 
 EpochScalar::EpochScalar(at::ScalarType type, at::Device device)
     : value_(at::zeros({}, at::device(device).dtype(type))) {}

@@ -44,6 +44,24 @@ class EpochScalar {
   at::Tensor value_;
 };
 
+/// How much of itself a teacher keeps in a step: rises along half a cosine from
+/// `last - (1 - base)` to `last` (Vaze et al., NeurIPS 2023).
+struct TeacherMomentum {
+  double base = 0.7, last = 0.999;
+
+  /// Before step `step` of `steps`, counted from 0.
+  double at(std::int64_t step, std::int64_t steps) const;
+};
+
+/// A second model that follows the trained one, as an average of what that was: it teaches, it is
+/// what evaluations look at, and it is the model that is kept.
+struct Teacher {
+  /// Its head, by the names and shapes of `Method::parameters`: the tensors themselves. The blocks
+  /// are the loop's.
+  std::map<std::string, at::Tensor> parameters;
+  TeacherMomentum momentum = {};
+};
+
 /// What a step draws: so many images, one or two views of each.
 struct BatchStream {
   std::int64_t images = 0;  ///< 0: as many as the run's batch size says
@@ -56,13 +74,15 @@ struct BatchStream {
   bool for_teacher = false;  ///< features are those of the teacher, without a graph
 };
 
-/// One stream's part of a step. Row i of features is view 1 of image i, row B + i its view 2.
+/// One stream's part of a step. Row i of features is view 1 of image i, row B + i its view 2, where
+/// the stream has two; V B rows in all.
 struct StepBatch {
-  at::Tensor labels;         ///< [B] int64; any class where not labelled
-  at::Tensor labelled;       ///< [B] 1 where the label may be used, else 0
-  at::Tensor places = {};    ///< [B] int64: where the images stand in the training set
-  TrunkTokens tokens = {};   ///< of the 2B rows, before the trained blocks
-  at::Tensor features = {};  ///< [2B, D] after them, with a graph: CLS, not normalised
+  at::Tensor labels;        ///< [B] int64; any class where not labelled
+  at::Tensor labelled;      ///< [B] 1 where the label may be used, else 0
+  at::Tensor places = {};   ///< [B] int64: where the images stand in the training set
+  TrunkTokens tokens = {};  ///< of the V B rows, before the trained blocks
+  /// [V B, D] after them, CLS, not normalised: with a graph, or of the teacher and without one.
+  at::Tensor features = {};
 };
 
 /// What a step hands back; nothing of it is read on the host before the epoch's end.
@@ -106,6 +126,18 @@ struct EpochInput {
   SetFeatures& sets;
 };
 
+/// What a run takes from the head of an earlier one; the blocks are the loop's to take.
+struct TakenHead {
+  /// [K, D] on the CPU: directions of this run's classes, a row of zeros where the earlier run had
+  /// no such class; undefined: none is taken.
+  at::Tensor prototypes = {};
+  std::map<std::string, at::Tensor> parameters = {};  ///< of its method, but for the prototypes
+
+  bool has_every_class() const;
+  /// Of a method's parameters, the names of those that are taken: of the same name and shape.
+  std::vector<std::string> fitting(const std::map<std::string, at::Tensor>& own) const;
+};
+
 /// What a method is made for.
 struct MethodInput {
   std::int64_t width = 0;            ///< D
@@ -119,6 +151,7 @@ struct MethodInput {
   /// groups.
   std::vector<std::int32_t> groups = {};
   std::int64_t batch = 0;  ///< images of the run's batches
+  TakenHead taken = {};
   std::int64_t epochs = 0;
   std::uint64_t seed = 0;
   at::ScalarType type = at::kFloat;
@@ -136,6 +169,9 @@ class Method {
   /// Tensors that are kept from step to step but not optimised; they stay where they are, and a
   /// checkpoint holds them.
   virtual std::map<std::string, at::Tensor> state() const { return {}; }
+  /// Nothing: what is trained is what is kept. The loop makes teacher and trained model equal
+  /// before the first step, and lets the teacher follow after each update.
+  virtual std::optional<Teacher> teacher() const { return std::nullopt; }
   /// What a step draws. The first stream's images are the run's batches: they count the steps.
   virtual std::vector<BatchStream> streams() const { return {BatchStream{}}; }
   virtual std::vector<ReportedValue> reported() const = 0;

@@ -26,6 +26,8 @@ struct PublishedSetting {
   std::string key, value;
 };
 
+struct FirstStage;
+
 class MethodOptions {
  public:
   virtual ~MethodOptions() = default;
@@ -63,6 +65,11 @@ class MethodOptions {
   /// Into how many groups of like images (k-means of the features as they are before training) the
   /// images are to be divided: MethodInput::groups.
   virtual std::int64_t groups() const { return 0; }
+  /// Whether a stream of its steps asks for strong views (BatchStream::strength): they then have
+  /// options, and with a bank one of their own.
+  virtual bool sees_strong() const { return false; }
+  /// What is trained before it, in the same folder, where it does not go on from another run.
+  virtual std::optional<FirstStage> first_stage() const;
   /// UsageError where the options do not fit what the method is made for.
   virtual std::unique_ptr<Method> make(const MethodInput& input) const = 0;
 };
@@ -90,6 +97,12 @@ class MethodChoice {
 
  private:
   std::unique_ptr<MethodOptions> options_;
+};
+
+/// A training of another method whose blocks this one begins with; its head is not taken.
+struct FirstStage {
+  MethodChoice method;
+  std::int64_t epochs = 0;
 };
 
 }  // namespace protogcd

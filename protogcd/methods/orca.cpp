@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "protogcd/methods/method_options.h"
+#include "protogcd/methods/head_options.h"
 #include "protogcd/methods/pairing.h"
 #include "protogcd/nn/head.h"
 
@@ -34,7 +34,9 @@ class Orca : public Method {
         prototypes_(unit_rows(fresh_rows(input.k(), input.width, input.seed, kOrcaPrototypes))
                         .to(input.device, input.type)),
         margin_(input.type, input.device),
-        step_(at::zeros({}, at::device(input.device).dtype(at::kLong))) {}
+        step_(at::zeros({}, at::device(input.device).dtype(at::kLong))) {
+    if (input.taken.prototypes.defined()) point_at(prototypes_, input.taken.prototypes);
+  }
 
   std::map<std::string, at::Tensor> parameters() const override {
     return {{"head.weight", prototypes_}};

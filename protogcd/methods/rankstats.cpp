@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "protogcd/methods/method_options.h"
+#include "protogcd/methods/head_options.h"
 #include "protogcd/methods/rank_statistics.h"
 #include "protogcd/nn/head.h"
 
@@ -48,7 +48,9 @@ class RankStats : public Method {
         weight_(fresh_rows(input.k(), input.width, input.seed, kRankStatsWeight)
                     .to(input.device, input.type)),
         bias_(at::zeros({input.k()}, weight_.options())),
-        consistency_(input.type, input.device) {}
+        consistency_(input.type, input.device) {
+    if (input.taken.prototypes.defined()) point_at(weight_, input.taken.prototypes);
+  }
 
   std::map<std::string, at::Tensor> parameters() const override {
     return {{"head.weight", weight_}, {"head.bias", bias_}};

@@ -15,6 +15,8 @@ namespace protogcd {
 #define PROTOGCD_METHODS(METHOD) \
   METHOD(protogcd_options, "joint prototypes, soft and hard pseudo-labels (Ma et al., TPAMI 2025)") \
   METHOD(simgcd_options, "a classifier that teaches itself, entropy of its mean (Wen et al., ICCV 2023)") \
+  METHOD(mugcd_options, "GCD's features, then a classifier taught by an average of itself (Vaze et al., NeurIPS 2023)") \
+  METHOD(protogcd_plus_options, "ProtoGCD on GCD's features, taught by an average of itself (Ma et al., TPAMI 2025)") \
   METHOD(gcd_options, "contrasted views and labels, then semi-supervised k-means (Vaze et al., CVPR 2022)") \
   METHOD(xcon_options, "GCD's contrast, also within groups of like images (Fei et al., BMVC 2022)") \
   METHOD(gpc_options, "GCD's contrast, and prototypes that are split and merged (Zhao et al., ICCV 2023)") \

@@ -5,6 +5,7 @@
 
 #include "protogcd/methods/head_options.h"
 #include "protogcd/methods/losses.h"
+#include "protogcd/methods/teacher_options.h"
 
 namespace protogcd {
 namespace {
@@ -13,9 +14,7 @@ struct SimGcdOptions : MethodOptions {
   double sup_weight = 0.35;  ///< share of the supervised terms
   double memax_weight = 2;   ///< of the mean prediction's entropy
   double student_temperature = 0.1;
-  double teacher_temperature = 0.04;                       ///< after
-  double warmup_teacher_temperature = 0.07;                ///< at the start of
-  std::int64_t warmup_epochs = 30;                         ///< so many epochs
+  TeacherTemperature teacher_temperature;
   double unsup_temperature = 1.0, sup_temperature = 0.07;  ///< of the two contrasts
   HeadOptions head;
 
@@ -54,7 +53,7 @@ class SimGcd : public Method {
   }
 
   std::vector<double> begin_epoch(const EpochInput& input) override {
-    const double temperature = teacher_temperature(input.epoch);
+    const double temperature = options_.teacher_temperature.at(input.epoch);
     teacher_temperature_.set(temperature);
     return {temperature};
   }
@@ -80,21 +79,11 @@ class SimGcd : public Method {
   }
 
   Outcome outcome(SetFeatures&) const override {
-    return {
-        .prototypes = {.centres = head_.named_parameters().at("prototype_layer.weight_v").detach(),
-                       .temperature = options_.student_temperature}};
+    return {.prototypes = {.centres = head_.named_parameters().at(kPrototypes).detach(),
+                           .temperature = options_.student_temperature}};
   }
 
  private:
-  /// numpy's linspace over the warm-up, then constant; the last value is exactly the end's.
-  double teacher_temperature(std::int64_t epoch) const {
-    const double from = options_.warmup_teacher_temperature, to = options_.teacher_temperature;
-    const std::int64_t last = options_.warmup_epochs - 1;
-    if (epoch >= last && !(epoch == 0 && last == 0)) return to;
-    if (last <= 0) return last < 0 ? to : from;
-    return static_cast<double>(epoch) * ((to - from) / static_cast<double>(last)) + from;
-  }
-
   const SimGcdOptions options_;
   const std::int64_t old_classes_;
   Head head_;
@@ -110,18 +99,7 @@ void SimGcdOptions::declare(OptionTable& table) {
            "(docs/methods.md)")
       .at_least(0);
   table.add("student_temperature", &student_temperature, "of predictions").above(0);
-  table
-      .add("teacher_temperature", &teacher_temperature,
-           "of the predictions that teach, after the warm-up")
-      .above(0);
-  table
-      .add("warmup_teacher_temperature", &warmup_teacher_temperature,
-           "of the predictions that teach, at the start")
-      .above(0);
-  table
-      .add("warmup_teacher_temp_epochs", &warmup_epochs,
-           "epochs until the teaching temperature has reached its end")
-      .at_least(0);
+  teacher_temperature.declare(table);
   table.add("unsup_con_temperature", &unsup_temperature, "of the unsupervised contrast").above(0);
   table.add("sup_con_temperature", &sup_temperature, "of the supervised contrast").above(0);
   head.declare(table);

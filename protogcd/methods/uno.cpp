@@ -4,8 +4,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "protogcd/methods/head_options.h"
 #include "protogcd/methods/losses.h"
-#include "protogcd/methods/method_options.h"
 #include "protogcd/methods/uno_head.h"
 #include "protogcd/nn/head.h"
 
@@ -36,6 +36,7 @@ class Uno : public Method {
         old_classes_(input.old_classes),
         prototypes_(unit_rows(fresh_rows(input.k(), input.width, input.seed, kUnoPrototypes))
                         .to(input.device, input.type)) {
+    if (input.taken.prototypes.defined()) point_at(prototypes_, input.taken.prototypes);
     const std::int64_t fine = options.overclustering * (input.k() - input.old_classes);
     if (fine > 0)
       over_.emplace(input.width, fine, options.head, input.seed, kUnoOver, input.type,

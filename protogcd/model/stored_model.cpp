@@ -53,6 +53,10 @@ fs::path model_folder(const fs::path& run) {
   return fs::exists(run / model_files::kInfo) ? run : run / run_files::kModel;
 }
 
+ModelInfo stored_info(const fs::path& run) {
+  return read_info(run, model_folder(run));
+}
+
 void check_model_output(const fs::path& folder, bool overwrite, const std::string& option) {
   if (fs::exists(folder / run_files::kModel / model_files::kInfo)) {
     throw UsageError(fmt::format("{}: '{}' holds a trained run, whose model would be hidden",
@@ -102,7 +106,12 @@ StoredModel open_stored_model(const fs::path& run, const fs::path& backbone_file
   Prototypes prototypes{.centres = state.tensors.at(centres),
                         .temperature = info.temperature,
                         .bias = bias != nullptr ? *bias : at::Tensor()};
-  return {std::move(info), std::move(backbone), std::move(prototypes)};
+  std::map<std::string, at::Tensor> of_method;
+  const std::string prefix = model_files::kOfMethod;
+  for (const auto& [name, tensor] : state.tensors)
+    if (name.starts_with(prefix) && name != model_files::kCentresOf01)
+      of_method[name.substr(prefix.size())] = tensor;
+  return {std::move(info), std::move(backbone), std::move(prototypes), std::move(of_method)};
 }
 
 TrainedModel load_model(const fs::path& run, const fs::path& backbone_file,

@@ -24,10 +24,16 @@ struct StoredModel {
   ModelInfo info;
   Backbone backbone;  ///< with the trained blocks in place
   Prototypes prototypes;
+  /// What else was trained, by the method's names; its own form of the prototypes is left out.
+  std::map<std::string, at::Tensor> of_method = {};
 };
 
 /// Where a run keeps its model.
 std::filesystem::path model_folder(const std::filesystem::path& run);
+
+/// What is said about the model of a run folder; its tensors are not looked at. ModelFileError
+/// where there is none.
+ModelInfo stored_info(const std::filesystem::path& run);
 
 /// Refuses to write a model where there is one, unless told to overwrite it, and where a run's
 /// model would be hidden by it. `option` is the key of the one that named the folder.

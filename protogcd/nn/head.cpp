@@ -40,6 +40,7 @@ at::Tensor fresh_rows(std::int64_t out, std::int64_t in, std::uint64_t seed, std
 Projection::Projection(const HeadShape& shape, std::uint64_t seed, at::ScalarType type,
                        at::Device device)
     : shape_(shape) {
+  if (shape.projection == 0) return;
   const auto linear = [&](const std::string& name, std::uint64_t number, std::int64_t out,
                           std::int64_t in) {
     parameters_[name + ".weight"] = drawn(out, in, seed, number, [](RandomStream& stream) {
@@ -83,7 +84,8 @@ Head::Head(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::
 
 HeadOutput Head::forward(const at::Tensor& features) const {
   const at::Tensor prototypes = unit_rows(prototypes_);
-  return {projection_.forward(features), at::linear(unit_rows(features), prototypes), prototypes};
+  return {shape_.projection > 0 ? projection_.forward(features) : at::Tensor(),
+          at::linear(unit_rows(features), prototypes), prototypes};
 }
 
 at::Tensor Head::cosines(const at::Tensor& features) const {

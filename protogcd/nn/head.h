@@ -14,14 +14,14 @@ struct HeadShape {
   std::int64_t width = 768;          ///< D, of the features
   std::int64_t classes = 1;          ///< K, old and new
   std::int64_t hidden = 2048;        ///< of the projection's two inner layers
-  std::int64_t projection = 256;     ///< its output
+  std::int64_t projection = 256;     ///< its output; 0: prototypes alone
   std::int64_t wide_projection = 0;  ///< the paper's last layer (65,536), weight-normed; 0: none
 
   bool operator==(const HeadShape&) const = default;
 };
 
 struct HeadOutput {
-  at::Tensor projections;  ///< h before normalisation, [B, P]
+  at::Tensor projections;  ///< h before normalisation, [B, P]; undefined where there is none
   at::Tensor cosines;      ///< mu_c . z, [B, K]
   at::Tensor prototypes;   ///< mu, unit rows, [K, D]
 };

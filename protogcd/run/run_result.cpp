@@ -121,6 +121,7 @@ nlohmann::json to_json(const RunResult& result) {
   if (result.dropped > 0) json["dropped"] = result.dropped;
   if (result.estimate) json["estimate"] = result.estimate->to_json();
   if (result.tuning) json["tuning"] = result.tuning->to_json();
+  if (result.from) json["from"] = result.from->to_json();
   if (result.confidence) json["confidence_calibration"] = result.confidence->to_json();
   if (!std::isnan(result.calibration_error)) {
     json["calibration_error"] = {{"before", result.calibration_error_before},
@@ -169,6 +170,7 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   if (json.contains("findings")) result.findings = finding_counts_from_json(json.at("findings"));
   if (json.contains("estimate")) result.estimate = ClassNumber::from_json(json.at("estimate"));
   if (json.contains("tuning")) result.tuning = Tuning::from_json(json.at("tuning"));
+  if (json.contains("from")) result.from = TakenFrom::from_json(json.at("from"));
   if (json.contains("confidence_calibration"))
     result.confidence = Confidence::from_json(json.at("confidence_calibration"));
   if (json.contains("calibration_error")) {

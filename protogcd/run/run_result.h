@@ -18,6 +18,7 @@
 #include "protogcd/run/evaluation.h"
 #include "protogcd/run/findings_file.h"
 #include "protogcd/run/found_classes.h"
+#include "protogcd/run/taken_from.h"
 #include "protogcd/run/tuning.h"
 
 namespace protogcd {
@@ -27,6 +28,7 @@ struct RunResult {
   std::int64_t dropped = 0;  ///< new classes that found no image; `k` does not count them
   std::optional<ClassNumber> estimate = {};   ///< where K was not given
   std::optional<Tuning> tuning = {};          ///< where settings were tried
+  std::optional<TakenFrom> from = {};         ///< where it went on from another run
   std::optional<Confidence> confidence = {};  ///< where it was calibrated
   /// Expected calibration error of the predictions of unlabelled images, where the truth is known,
   /// and at the method's own temperature; NaN: not known.

@@ -32,9 +32,13 @@ StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& 
   for (const BatchStream& asked : method.streams()) {
     const std::uint64_t stream_seed = seed_of_stream(seed, streams_.size());
     const std::size_t batches = streams_.empty() ? 0 : streams_[0]->sampler.batches_per_epoch();
+    // A copy draws the same images; its views have this stream's own numbers.
     auto stream = std::make_unique<Stream>(
-        Stream{material.make_sampler(asked, stream_seed, batches, plan_), nullptr, {}});
-    stream->views = material.make_views(stream->sampler, stream_seed, plan_);
+        Stream{asked.same_images_as ? streams_.at(*asked.same_images_as)->sampler
+                                    : material.make_sampler(asked, stream_seed, batches, plan_),
+               nullptr,
+               {}});
+    stream->views = material.make_views(stream->sampler, stream_seed, plan_, asked);
     streams_.push_back(std::move(stream));
   }
   const auto in_steps = std::ranges::count_if(method.reported(), [](const ReportedValue& value) {
@@ -54,6 +58,7 @@ std::int64_t StepRunner::images_per_step() const {
 std::vector<double> StepRunner::start_epoch(std::int64_t epoch, std::int64_t first_step,
                                             SetFeatures& sets) {
   rate_.set(learning_rate(schedule_, epoch));
+  epoch_ = epoch;
   const auto numbers = method_.begin_epoch({.epoch = epoch,
                                             .images_per_step = images_per_step(),
                                             .is_resumed = first_step > 0,
@@ -87,6 +92,8 @@ void StepRunner::run() {
       (batches_[i].*member).copy_((streams_[i]->of_epoch.*member)[next_]);
     }
   }
+  const std::int64_t per_epoch = steps_per_epoch();
+  step_.set_time(epoch_ * per_epoch + next_, schedule_.epochs * per_epoch);
   ++next_;
   captured_.run([this] { work(); });
   if (cuda_stream) clock_.end(*cuda_stream);

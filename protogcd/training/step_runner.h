@@ -56,7 +56,7 @@ class StepRunner {
   EpochScalar rate_;
   CapturedWork captured_;
   DeviceClock clock_;
-  std::int64_t next_ = 0;
+  std::int64_t epoch_ = 0, next_ = 0;
   at::Tensor sums_;
 };
 

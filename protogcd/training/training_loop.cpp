@@ -29,6 +29,12 @@ double seconds_since(Clock::time_point start) {
 
 constexpr const char* kTotal = "total";
 
+std::map<std::string, at::Tensor> state_of(const Method& method, const TrainStep& step) {
+  std::map<std::string, at::Tensor> state = method.state();
+  state.merge(step.teacher_state());
+  return state;
+}
+
 }  // namespace
 
 class TrainingLoop::State {
@@ -44,7 +50,7 @@ class TrainingLoop::State {
         step_(blocks, method, options.sgd, alone_),
         runner_(step_, method, material, context.seed, options.schedule, plan),
         sets_(material, blocks, context, plan),
-        kept_{step_.parameters(), step_.optimiser(), method.state()},
+        kept_{step_.parameters(), step_.optimiser(), state_of(method, step_)},
         checkpoints_(folder.checkpoints(), std::move(identity)) {}
 
   double run(bool resume, Clock::time_point started, const Evaluate& evaluate);

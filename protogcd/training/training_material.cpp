@@ -30,6 +30,8 @@ constexpr std::uint64_t kCacheUses = 2;
 // device; a step's own memory is the last third.
 constexpr std::uint64_t kDeviceParts = 3;
 
+constexpr const char* kStrongFolder = "strong";  // within that of the weak views' bank
+
 /// What is left of `free` once `taken` is there too.
 std::uint64_t left_of(std::uint64_t free, std::uint64_t taken) {
   return free - std::min(free, taken);
@@ -64,6 +66,8 @@ TrainingMaterial::TrainingMaterial(Dataset dataset, const Backbone& backbone,
       trunk_(std::make_shared<const Trunk>(backbone.vit, placement_.frozen, placement_.device,
                                            first_trained_block_)) {
   loader_.cache = &set_.cache();
+  strong_loader_ = loader_;
+  strong_loader_.strong = options.strong;
   lay_out();
 }
 
@@ -76,15 +80,15 @@ void TrainingMaterial::set_aside(std::span<const std::uint32_t> places) {
 void TrainingMaterial::lay_out() {
   if (set_.train().empty()) throw DataError("no readable images to train on");
   bank_.reset();
+  strong_bank_.reset();
   windows_.reset();
   tokens_.clear();
-  bank_plan_ = plan_of_bank();
-  const std::uint64_t bank_bytes =
-      bank_plan_ && bank_plan_->home == BankHome::kDevice ? bank_plan_->layout.bytes() : 0;
+  if (options_.use_bank) bank_plan_ = plan_of_bank(nullptr);
+  if (options_.use_bank && options_.sees_strong) strong_bank_plan_ = plan_of_bank(&*bank_plan_);
   if (placement_.device.is_cuda()) make_windows();
   const std::uint64_t tokens_bytes =
       placement_.device.is_cuda()
-          ? left_of(free_memory(placement_.device), bank_bytes) / kDeviceParts
+          ? left_of(free_memory(placement_.device), bank_bytes(BankHome::kDevice)) / kDeviceParts
           : cache_bytes_ / kCacheUses;
   const auto wanted = [&](SampleSet set) {
     return set == SampleSet::kLabelled && !options_.sees_labelled ? 0 : set_.count(set);
@@ -100,7 +104,11 @@ void TrainingMaterial::lay_out() {
         EvaluationTokens(set_.sources(), sources_of(set_.of(set)), *trunk_, loader_,
                          static_cast<std::uint64_t>(share * static_cast<double>(tokens_bytes))));
   }
-  if (bank_plan_) make_bank();
+  if (bank_plan_) {
+    say_left_out_views();
+    bank_ = make_bank(*bank_plan_, loader_);
+  }
+  if (strong_bank_plan_) strong_bank_ = make_bank(*strong_bank_plan_, strong_loader_);
 }
 
 std::uint64_t TrainingMaterial::cache_bytes() const {
@@ -108,47 +116,58 @@ std::uint64_t TrainingMaterial::cache_bytes() const {
   return free_memory(at::kCPU) / kCacheParts;
 }
 
-std::optional<BankPlan> TrainingMaterial::plan_of_bank() const {
-  if (!options_.use_bank) return std::nullopt;
+BankPlan TrainingMaterial::plan_of_bank(const BankPlan* weak) const {
   BankOptions bank = options_.bank;
   if (bank.folder.empty()) bank.folder = folder_ / run_files::kBank;
+  if (weak != nullptr) bank.folder /= kStrongFolder;
+  if (bank.max_gb && options_.sees_strong) *bank.max_gb /= 2;  // each bank has half of it
   const BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
                           .tokens = backbone_.config.token_count(backbone_.preprocessing.size),
                           .width = backbone_.config.width,
                           .type = placement_.frozen,
                           .with_class_token = first_trained_block_ + 1 == backbone_.config.depth};
-  return plan_bank(bank, layout, placement_.device);
+  return plan_bank(bank, layout, placement_.device, weak);
+}
+
+std::uint64_t TrainingMaterial::bank_bytes(BankHome home) const {
+  std::uint64_t bytes = 0;
+  for (const auto& plan : {bank_plan_, strong_bank_plan_})
+    if (plan && plan->home == home) bytes += plan->layout.bytes();
+  return bytes;
 }
 
 void TrainingMaterial::make_windows() {
-  const auto room_on = [&](at::Device device, bool has_bank) {
-    return left_of(free_memory(device), has_bank ? bank_plan_->layout.bytes() : 0) / kDeviceParts;
+  const auto room_on = [&](at::Device device, BankHome home) {
+    return left_of(free_memory(device), bank_bytes(home)) / kDeviceParts;
   };
-  const WindowRoom room{
-      .on_gpu = room_on(placement_.device, bank_plan_ && bank_plan_->home == BankHome::kDevice),
-      .on_host = room_on(at::kCPU, bank_plan_ && bank_plan_->home == BankHome::kHost)};
+  const WindowRoom room{.on_gpu = room_on(placement_.device, BankHome::kDevice),
+                        .on_host = room_on(at::kCPU, BankHome::kHost)};
   windows_ = ImageWindows::make(set_.cache(), sources_of(set_.train()), loader_.view.crop,
                                 loader_.normalization, placement_.frozen, placement_.device, room);
 }
 
-/// The tokens are computed when the first epoch begins: stopped before, the run can go on.
-void TrainingMaterial::make_bank() {
+void TrainingMaterial::say_left_out_views() const {
   const BankPlan& plan = *bank_plan_;
-  if (plan.layout.views < plan.views_asked) {
-    context_.log.warning(fmt::format(
-        "{}: {} views instead of {}, {}", option_name("bank_max"), plan.layout.views,
-        plan.views_asked,
-        plan.exceeds_limit
-            ? fmt::format("the least there can be; they take {}", human_bytes(plan.layout.bytes()))
-            : "as more do not fit"));
-  }
+  if (plan.layout.views >= plan.views_asked) return;
+  const std::uint64_t bytes =
+      plan.layout.bytes() + (strong_bank_plan_ ? strong_bank_plan_->layout.bytes() : 0);
+  context_.log.warning(fmt::format(
+      "{}: {} views instead of {}{}, {}", option_name("bank_max"), plan.layout.views,
+      plan.views_asked, strong_bank_plan_ ? ", weak and strong ones each" : "",
+      plan.exceeds_limit ? fmt::format("the least there can be; they take {}", human_bytes(bytes))
+                         : "as more do not fit"));
+}
+
+/// The tokens are computed when the first epoch begins: stopped before, the run can go on.
+std::unique_ptr<TokenBank> TrainingMaterial::make_bank(const BankPlan& plan,
+                                                       const LoaderOptions& loader) {
   std::map<std::string, std::string> depends_on = {
       {"backbone", fmt::format("{}, {} heads, blocks before {}", backbone_sha256(backbone_.file),
                                backbone_.config.heads, first_trained_block_)},
       {"preprocessing", preprocessing()}};
   if (placement_.tf32) depends_on["products"] = placement_.arithmetic();
-  bank_ = std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
-                                      loader_, windows_.get(), depends_on, context_);
+  return std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
+                                     loader, windows_.get(), depends_on, context_);
 }
 
 bool TrainingMaterial::is_shareable() const {
@@ -158,6 +177,7 @@ bool TrainingMaterial::is_shareable() const {
 void TrainingMaterial::prepare_bank(std::int64_t epoch) {
   if (!bank_) return;
   bank_->prepare(static_cast<std::uint32_t>(epoch));
+  if (strong_bank_) strong_bank_->prepare(static_cast<std::uint32_t>(epoch));
   if (bank_plan_->refresh > 0) return;
   bank_->forget_windows();
   windows_.reset();
@@ -184,26 +204,43 @@ Sampler TrainingMaterial::make_sampler(const BatchStream& stream, std::uint64_t 
   return sampler;
 }
 
+/// A GPU cuts weak views itself; strong ones are the CPU's.
+std::unique_ptr<PixelSource> TrainingMaterial::make_pixels(const Sampler& sampler,
+                                                           std::uint64_t seed,
+                                                           const BatchStream& stream) const {
+  const auto views = static_cast<std::size_t>(stream.views);
+  const bool is_strong = stream.strength == ViewStrength::kStrong;
+  if (windows_ && !is_strong) return make_cut_pixels(*windows_, sampler, seed, views);
+  return make_loaded_pixels(set_.sources(), sources_of(set_.train()), sampler,
+                            is_strong ? strong_loader_ : loader_, seed, views);
+}
+
 std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler, std::uint64_t seed,
-                                                         const TrainingPlan& plan) const {
+                                                         const TrainingPlan& plan,
+                                                         const BatchStream& stream) const {
+  const bool is_strong = stream.strength == ViewStrength::kStrong;
+  if (stream.views != 1 && stream.views != 2) throw InternalError("a stream of 1 or 2 views");
+  if (is_strong && !options_.sees_strong)
+    throw InternalError("strong views that MethodOptions::sees_strong does not announce");
   std::unique_ptr<ViewSource> views;
   if (bank_ && !plan.fresh_views) {
-    const auto prepare = [this](std::uint32_t epoch) -> const BankStore& {
+    TokenBank& bank = is_strong ? *strong_bank_ : *bank_;
+    const auto prepare = [this, &bank](std::uint32_t epoch) -> const BankStore& {
       const std::lock_guard lock(bank_mutex_);
-      bank_->prepare(epoch);
-      return bank_->store();
+      bank.prepare(epoch);
+      return bank.store();
     };
-    views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device);
+    views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device,
+                                        static_cast<std::size_t>(stream.views));
   } else {
-    auto pixels = windows_ ? make_cut_pixels(*windows_, sampler, seed)
-                           : make_loaded_pixels(set_.sources(), sources_of(set_.train()), sampler,
-                                                loader_, seed);
-    views = std::make_unique<FreshViews>(std::move(pixels), sampler, *trunk_,
+    views = std::make_unique<FreshViews>(make_pixels(sampler, seed, stream), sampler, *trunk_,
                                          placement_.trunk_batch(), placement_.device);
     if (plan.kept) views = std::make_unique<KeptViews>(std::move(views), plan.kept, seed);
   }
+  // What is borrowed is the difference of two weak crops: a stream of one view has none to lend,
+  // and strong views differ by more than crops do.
   const double borrow = plan.borrow.value_or(options_.borrow.value_or(0));
-  if (borrow == 0) return views;
+  if (borrow == 0 || is_strong || stream.views == 1) return views;
   return std::make_unique<BorrowedViews>(std::move(views), sampler, borrow,
                                          backbone_.config.epsilon, seed, placement_.device);
 }

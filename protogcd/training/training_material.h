@@ -32,6 +32,10 @@ struct MaterialOptions {
   std::optional<double> borrow = {};
   std::optional<double> cache_gb = {};  ///< for decoded images and tokens; nothing: half of it
   ReadingOptions reading = {};
+  /// Strong views are wanted too (BatchStream::strength), by this recipe; with a bank, of a second
+  /// one beside it.
+  bool sees_strong = false;
+  StrongViewOptions strong = {};
   bool sees_labelled = false;    ///< tokens of labelled images are wanted too, and kept in memory
   bool looks_at_images = false;  ///< TrainingSet::looks is wanted
 };
@@ -49,12 +53,14 @@ class TrainingMaterial {
   const std::shared_ptr<const Trunk>& trunk() const { return trunk_; }
   std::int64_t first_trained_block() const { return first_trained_block_; }
   const std::optional<BankPlan>& bank_plan() const { return bank_plan_; }
+  /// Of the bank of strong views.
+  const std::optional<BankPlan>& strong_bank_plan() const { return strong_bank_plan_; }
 
   /// Takes the unlabelled images at these places out of training (SampleSet::kAside).
   void set_aside(std::span<const std::uint32_t> places);
   /// Whether several threads can train on it at once: on a CPU, from a bank that does not change.
   bool is_shareable() const;
-  /// Computes what the bank misses as this epoch begins.
+  /// Computes what the banks miss as this epoch begins.
   void prepare_bank(std::int64_t epoch);
   /// Of one of a method's streams; `batches` an epoch, or 0: as many as there are images for.
   Sampler make_sampler(const BatchStream& stream, std::uint64_t seed, std::size_t batches = 0,
@@ -64,10 +70,11 @@ class TrainingMaterial {
     return std::max<std::int64_t>(
         1, static_cast<std::int64_t>(make_sampler({}, 0).batches_per_epoch()));
   }
-  /// Views of what the sampler draws: they depend on seed, epoch and step alone. This object and
-  /// the sampler must outlive them.
+  /// Views of what the sampler draws, as many and as strong as the stream asks for: they depend on
+  /// seed, epoch and step alone. This object and the sampler must outlive them.
   std::unique_ptr<ViewSource> make_views(const Sampler& sampler, std::uint64_t seed,
-                                         const TrainingPlan& plan = {}) const;
+                                         const TrainingPlan& plan = {},
+                                         const BatchStream& stream = {}) const;
   /// Room for fresh views that several trainings share; null on a GPU, which makes them faster than
   /// it would fetch them.
   std::shared_ptr<KeptTokens> make_kept_tokens() const;
@@ -89,11 +96,17 @@ class TrainingMaterial {
 
  private:
   std::uint64_t cache_bytes() const;
-  std::optional<BankPlan> plan_of_bank() const;
+  /// Of the bank of strong views where there is one of weak ones already.
+  BankPlan plan_of_bank(const BankPlan* weak) const;
+  std::unique_ptr<PixelSource> make_pixels(const Sampler& sampler, std::uint64_t seed,
+                                           const BatchStream& stream) const;
+  /// Bytes that banks in this home take.
+  std::uint64_t bank_bytes(BankHome home) const;
   /// Divides memory among what the images of each set need.
   void lay_out();
   void make_windows();
-  void make_bank();
+  void say_left_out_views() const;
+  std::unique_ptr<TokenBank> make_bank(const BankPlan& plan, const LoaderOptions& loader);
 
   const Backbone& backbone_;
   const MaterialOptions options_;
@@ -101,15 +114,15 @@ class TrainingMaterial {
   const Context& context_;
   Placement placement_;
   std::int64_t first_trained_block_;
-  LoaderOptions loader_;
+  LoaderOptions loader_, strong_loader_;
   std::uint64_t cache_bytes_;
   TrainingSet set_;
   std::shared_ptr<const Trunk> trunk_;
-  std::optional<BankPlan> bank_plan_;
+  std::optional<BankPlan> bank_plan_, strong_bank_plan_;
   std::map<SampleSet, EvaluationTokens> tokens_;
   std::unique_ptr<ImageWindows>
       windows_;  ///< of the training images, where a GPU cuts views itself
-  std::unique_ptr<TokenBank> bank_;
+  std::unique_ptr<TokenBank> bank_, strong_bank_;
   mutable std::mutex bank_mutex_;  ///< trainings side by side prepare their epochs, and
   std::mutex tokens_mutex_;        ///< look at whole sets, whose tokens are stored as they do
 };

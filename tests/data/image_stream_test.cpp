@@ -140,6 +140,31 @@ TEST(ImageStream, SeveralViewsOfCachedImagesAreThoseOfTheirKeys) {
   EXPECT_EQ(first, 10u);
 }
 
+TEST(ImageStream, StrongViewsAreThoseOfTheirKeysWhateverTheThreads) {
+  const ImagesOnDisk set(10);
+  const auto key = [](std::size_t i, std::uint8_t v) {
+    return RandomKey{.seed = 7, .purpose = RandomPurpose::kStrongAugment, .position = i, .view = v};
+  };
+  const ImageList list{10, [&](std::size_t i) { return ImageRequest{set.list[i], key(i, 0)}; }};
+  for (const std::size_t threads : {1, 3}) {
+    StreamOptions strong = options(10, threads);
+    strong.views = 2;
+    strong.strong = StrongViewOptions{};
+    Reading<std::uint8_t> reading(set, list, strong);
+    const StreamBatch* batch = reading.stream->next();
+    ASSERT_NE(batch, nullptr);
+    for (std::size_t i = 0; i < 10; ++i) {
+      const Image image = testing::good(resize_short_side(set.images[i], strong.view.short_side));
+      for (std::uint8_t v = 0; v < 2; ++v) {
+        RandomStream draw(key(i, v));
+        Image expected;
+        StrongViewMaker().make(image, kSide, *strong.strong, draw, expected);
+        EXPECT_EQ(reading.row(*batch, 10 * v + i), expected.pixels) << i << ", view " << int{v};
+      }
+    }
+  }
+}
+
 TEST(ImageStream, ReadsNoFurtherThanItMay) {
   const ImagesOnDisk set(60);
   std::atomic<std::size_t> farthest{0};

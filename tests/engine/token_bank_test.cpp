@@ -171,6 +171,53 @@ TEST(TokenBank, HomesGiveEqualTokensAndSteps) {
   EXPECT_TRUE(equal(host.store(), file.store()));
 }
 
+TEST(TokenBank, OneViewOfADrawIsTheFirstOfTwo) {
+  const Work work;
+  TokenBank bank = work.bank({.views = 4, .home = BankHome::kHost});
+  const Sampler sampler(8, kImages - 8, 5, 6);
+  BankViews two(bank, sampler, 5, at::kCPU), one(bank, sampler, 5, at::kCPU, /*views=*/1);
+  two.start_epoch(1, 0);
+  one.start_epoch(1, 0);
+  for (std::size_t step = 0; step < sampler.batches_per_epoch(); ++step) {
+    const TrunkTokens pairs = two.next(), singles = one.next();
+    EXPECT_TRUE(at::equal(singles.normalised, pairs.normalised.narrow(0, 0, 6)));
+    EXPECT_TRUE(at::equal(singles.class_token, pairs.class_token.narrow(0, 0, 6)));
+  }
+}
+
+TEST(TokenBank, StrongViewsHaveNumbersAndAnIdentityOfTheirOwn) {
+  Work work;
+  const BankOptions options{.views = 2, .home = BankHome::kFile};
+  work.bank(options).prepare(0);
+  const std::string weak = read_text_file(work.folder / "bank/view-00.tokens");
+  work.loader.strong = StrongViewOptions{};
+  {
+    TokenBank strong = work.bank(options);
+    work.host->take();
+    strong.prepare(0);
+    EXPECT_THAT(work.host->take(), AllOf(HasSubstr("made with other strong views"),
+                                         HasSubstr("token bank of strong views: 2 views of 21")));
+    EXPECT_EQ(strong.view_key(3, 1, 2).purpose, RandomPurpose::kStrongBankView);
+    for (const std::int64_t view : {0, 1}) {
+      EXPECT_TRUE(at::equal(strong.store().tokens(view).narrow(0, 0, 16),
+                            work.direct(strong, 0, 16, view, 0).normalised));
+    }
+  }
+  EXPECT_NE(read_text_file(work.folder / "bank/view-00.tokens"), weak);
+}
+
+TEST(TokenBank, MemoryOfABankBesideItIsTaken) {
+  const Work work;
+  BankLayout layout = work.layout();
+  const BankPlan small = plan_bank({}, layout, at::kCPU);
+  ASSERT_EQ(small.home, BankHome::kHost);
+  BankPlan huge = small;
+  huge.layout.images = 100'000'000'000;
+  EXPECT_EQ(plan_bank({}, layout, at::kCPU, &huge).home, BankHome::kFile);
+  huge.home = BankHome::kFile;
+  EXPECT_EQ(plan_bank({}, layout, at::kCPU, &huge).home, BankHome::kHost);
+}
+
 TEST(TokenBank, AnEpochCanBeEnteredInTheMiddle) {
   const Work work;
   TokenBank bank = work.bank({.views = 3, .home = BankHome::kHost});

@@ -58,7 +58,7 @@ struct StepSetting {
 };
 
 struct Trained {
-  at::Tensor values;           ///< all parameters at the end, float64 on the CPU
+  at::Tensor values;           ///< all parameters at the end, the teacher's too, float64 on the CPU
   std::vector<double> losses;  ///< of this process
 };
 
@@ -84,12 +84,14 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
   auto random = at::make_generator<at::CPUGeneratorImpl>(3);
   for (const BatchStream& stream : method->streams()) {
     const std::int64_t images = stream.images > 0 ? stream.images : kImages;
-    const TrunkTokens all =
-        trunk.run(at::randn({2 * images, 3, 32, 32}, random, at::kDouble).to(setting.type));
+    const TrunkTokens all = trunk.run(
+        at::randn({stream.views * images, 3, 32, 32}, random, at::kDouble).to(setting.type));
     const std::int64_t own = images / team.size(), first = team.rank() * own;
     const auto rows = [&](const at::Tensor& tokens) {
-      return at::cat({tokens.narrow(0, first, own), tokens.narrow(0, images + first, own)})
-          .to(setting.device);
+      std::vector<at::Tensor> parts;
+      for (std::int64_t view = 0; view < stream.views; ++view)
+        parts.push_back(tokens.narrow(0, view * images + first, own));
+      return at::cat(parts).to(setting.device);
     };
     const at::Tensor places = at::arange(images, at::kLong);
     const auto mine = [&](const at::Tensor& values) {
@@ -111,12 +113,16 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
     rate.set(0.1 / static_cast<double>(epoch + 1));
     method->begin_epoch({.epoch = epoch, .images_per_step = kImages, .sets = none});
     sum.zero_();
-    for (std::int64_t i = 0; i < kStepsPerEpoch; ++i)
+    for (std::int64_t i = 0; i < kStepsPerEpoch; ++i) {
+      step.set_time(epoch * kStepsPerEpoch + i, kEpochs * kStepsPerEpoch);
       work.run([&] { sum += step.run(batches, *rate).total; });
+    }
     losses[epoch].copy_(sum);
   }
   losses = losses.cpu();
-  return {step.parameters().values().cpu().to(at::kDouble),
+  std::vector<at::Tensor> values = {step.parameters().values()};
+  for (const auto& [name, tensor] : step.teacher_state()) values.push_back(tensor.flatten());
+  return {at::cat(values).cpu().to(at::kDouble),
           {losses.const_data_ptr<double>(), losses.const_data_ptr<double>() + kEpochs}};
 }
 
@@ -205,6 +211,7 @@ class Stopping : public Method {
       : method_(std::move(method)), stop_(std::move(stop)), left_(after) {}
   std::map<std::string, at::Tensor> parameters() const override { return method_->parameters(); }
   std::map<std::string, at::Tensor> state() const override { return method_->state(); }
+  std::optional<Teacher> teacher() const override { return method_->teacher(); }
   std::vector<BatchStream> streams() const override { return method_->streams(); }
   std::vector<ReportedValue> reported() const override { return method_->reported(); }
   std::vector<double> begin_epoch(const EpochInput& epoch) override {
@@ -238,8 +245,10 @@ struct StoppingOptions : MethodOptions {
   }
   std::map<std::string, std::string> identity() const override { return inner->identity(); }
   bool sees_labelled() const override { return inner->sees_labelled(); }
+  bool sees_strong() const override { return inner->sees_strong(); }
   bool decays_all() const override { return inner->decays_all(); }
   std::int64_t groups() const override { return inner->groups(); }
+  std::optional<FirstStage> first_stage() const override { return inner->first_stage(); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {
     return std::make_unique<Stopping>(inner->make(input), stop, after);
   }
@@ -323,6 +332,7 @@ std::vector<std::string> names_and_toy() {
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::ranges::replace(name, '+', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 

@@ -46,6 +46,13 @@ class PlainLastBlock : public TrainedBlocks {
             {name + "mlp.fc2.bias", block.out.bias}};
   }
 
+  std::unique_ptr<TrainedBlocks> copy() const override {
+    auto other = std::make_unique<PlainLastBlock>(vit_);
+    BlockWeights& block = other->vit_.weights().blocks.back();
+    block = copied(block, at::kDouble, at::kCPU);
+    return other;
+  }
+
  private:
   Vit vit_;
 };

@@ -71,7 +71,7 @@ double Objective::kept_share(std::int64_t rows) const {
 }
 
 LossTerms Objective::plain(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
-                           Communicator& communicator) const {
+                           Communicator& communicator, const at::Tensor& teaching) const {
   const ObjectiveOptions& o = options_;
   const at::Tensor log_p = at::log_softmax(output.cosines / o.tau_base, 1);  // [2B, K], Eq. 2
   LossTerms terms;
@@ -79,7 +79,8 @@ LossTerms Objective::plain(const HeadOutput& output, const StepBatch& batch, con
   at::Tensor labels;
   {
     const at::NoGradGuard constant;
-    const at::Tensor sharpened = at::softmax(output.cosines / o.tau_sharp, 1);
+    const at::Tensor sharpened =
+        at::softmax((teaching.defined() ? teaching : output.cosines) / o.tau_sharp, 1);
     const at::Tensor is_hard =
         hard.decided.defined() ? both_views(hard.decided)
                                : most_confident(prototype_confidence(sharpened, o.confidence_floor),
@@ -145,10 +146,11 @@ struct FusedTotal : torch::autograd::Function<FusedTotal> {
 }  // namespace
 
 LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch,
-                                const HardChoice& hard, Communicator& communicator) const {
-  if (!output.cosines.is_cuda() || output.cosines.scalar_type() != at::kFloat ||
-      communicator.size() > 1) {
-    return plain(output, batch, hard, communicator);
+                                const HardChoice& hard, Communicator& communicator,
+                                const at::Tensor& teaching) const {
+  if (teaching.defined() || !output.cosines.is_cuda() ||
+      output.cosines.scalar_type() != at::kFloat || communicator.size() > 1) {
+    return plain(output, batch, hard, communicator, teaching);
   }
   const ObjectiveOptions& o = options_;
   const double unsupervised = 1 - o.lambda_sup;
@@ -184,8 +186,9 @@ LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch
 #else
 
 LossTerms Objective::operator()(const HeadOutput& output, const StepBatch& batch,
-                                const HardChoice& hard, Communicator& communicator) const {
-  return plain(output, batch, hard, communicator);
+                                const HardChoice& hard, Communicator& communicator,
+                                const at::Tensor& teaching) const {
+  return plain(output, batch, hard, communicator, teaching);
 }
 
 #endif

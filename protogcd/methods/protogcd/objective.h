@@ -64,12 +64,15 @@ class Objective {
   Objective(const ObjectiveOptions& options, std::int64_t classes, std::vector<double> prior,
             at::ScalarType type, at::Device device);
 
-  /// By a few kernels of our own where they can: on CUDA, in float32, in one process.
+  /// By a few kernels of our own where they can: on CUDA, in float32, in one process, without a
+  /// teacher.
+  /// `teaching`: a teacher's cosines [2B, K], which pseudo-labels then come of; undefined: of the
+  /// output's own.
   LossTerms operator()(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
-                       Communicator& communicator) const;
+                       Communicator& communicator, const at::Tensor& teaching = {}) const;
   /// The definition, in ordinary operations.
   LossTerms plain(const HeadOutput& output, const StepBatch& batch, const HardChoice& hard,
-                  Communicator& communicator) const;
+                  Communicator& communicator, const at::Tensor& teaching = {}) const;
 
   /// Expects other shares [K] from now on.
   void set_prior(const std::vector<double>& shares);

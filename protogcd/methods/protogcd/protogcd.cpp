@@ -54,6 +54,7 @@ class ProtoGcd : public Method {
               .as_published = options.ramp_as_published.value()},
         first_prototypes_(options.first_prototypes.value()),
         first_classes_(input.first_classes),
+        keeps_prototypes_(input.taken.has_every_class()),
         seed_(input.seed),
         old_classes_(input.old_classes),
         labelled_(input.labelled),
@@ -65,14 +66,24 @@ class ProtoGcd : public Method {
                   options.objective.marginal_scope == MarginalScope::kUnlabelled),
         expected_(expected_shares(options, input)),
         head_(options.head.make(input, options.wide_projection.value())),
+        momentum_(options.teacher),
         objective_(options.objective, input.k(), expected_.shares, input.type, input.device),
         hard_count_(at::kLong, input.device) {
+    if (options.teacher) teacher_ = options.head.make(input, options.wide_projection.value());
     if (options.hard_scope == HardScope::kSet)
       hard_ = at::zeros({labelled_ + unlabelled_}, at::device(input.device).dtype(input.type));
     if (!options.init_prototypes.empty()) begin_with_file(options.init_prototypes);
   }
 
   std::map<std::string, at::Tensor> parameters() const override { return head_.named_parameters(); }
+  std::optional<Teacher> teacher() const override {
+    if (!teacher_) return std::nullopt;
+    return Teacher{.parameters = teacher_->named_parameters(), .momentum = *momentum_};
+  }
+  std::vector<BatchStream> streams() const override {
+    if (!teacher_) return {BatchStream{}};
+    return {{.strength = ViewStrength::kStrong}, {.same_images_as = 0, .for_teacher = true}};
+  }
   std::map<std::string, at::Tensor> state() const override {
     std::map<std::string, at::Tensor> kept;
     if (hard_.defined()) kept.emplace("hard", hard_);
@@ -113,16 +124,18 @@ class ProtoGcd : public Method {
     const StepBatch& batch = batches[0];
     const HardChoice hard{*hard_count_,
                           hard_.defined() ? hard_.index_select(0, batch.places) : at::Tensor()};
-    const LossTerms terms = objective_(head_.forward(batch.features), batch, hard, communicator);
+    const at::Tensor teaching =
+        teacher_ ? teacher_->cosines(batches[1].features) : at::Tensor();  // [2B, K]
+    const LossTerms terms =
+        objective_(head_.forward(batch.features), batch, hard, communicator, teaching);
     return {terms.total,
             {terms.sup, terms.dapl, terms.entropy, terms.separation, terms.unsup_con, terms.sup_con,
              terms.hard_share, terms.marginal.narrow(0, 0, old_classes_).sum()}};
   }
 
   Outcome outcome(SetFeatures&) const override {
-    return {
-        .prototypes = {.centres = head_.named_parameters().at("prototype_layer.weight_v").detach(),
-                       .temperature = objective_options_.tau_base}};
+    return {.prototypes = {.centres = prototypes().detach(),
+                           .temperature = objective_options_.tau_base}};
   }
 
  private:
@@ -159,25 +172,26 @@ class ProtoGcd : public Method {
     point_prototypes_at(found.centres);
   }
 
-  at::Tensor prototypes() const { return head_.named_parameters().at("prototype_layer.weight_v"); }
+  /// What evaluations look at.
+  const Head& scored() const { return teacher_ ? *teacher_ : head_; }
+  at::Tensor prototypes() const { return scored().named_parameters().at(kPrototypes); }
 
   /// The old classes' rows, with the lengths that the file gives them.
   void begin_with_file(const std::filesystem::path& file) {
     const at::NoGradGuard no_grad;
-    at::Tensor own = prototypes().narrow(0, 0, old_classes_);
+    at::Tensor own = head_.named_parameters().at(kPrototypes).narrow(0, 0, old_classes_);
     own.copy_(read_prototypes(file, old_classes_, own.size(1)));
   }
 
-  /// Each prototype in the direction of a centre [K, D], at the length they have.
+  /// Each prototype in the direction of a centre [K, D], at the length they have; the teacher's
+  /// with them.
   void point_prototypes_at(const at::Tensor& centres) {
-    const at::NoGradGuard no_grad;
-    at::Tensor own = prototypes();
-    const at::Tensor directions = unit_rows(centres).to(own.device(), own.scalar_type());
-    const at::Tensor is_empty = directions.eq(0).all(1, /*keepdim=*/true);  // stays where it is
-    own.copy_(at::where(is_empty, own, directions * own.norm(2, 1).mean()));
+    point_at(head_.named_parameters().at(kPrototypes), centres);
+    if (teacher_) point_at(prototypes(), centres);
   }
 
   void begin_with_clusters(SetFeatures& sets) {
+    if (keeps_prototypes_) return;
     const std::int64_t k = prototypes().size(0);
     if (unlabelled_ < k - old_classes_) return;  // too few to draw clusters from
     if (!first_classes_.empty()) {
@@ -194,7 +208,7 @@ class ProtoGcd : public Method {
     std::vector<at::Tensor> parts;
     input.sets.for_each(SampleSet::kUnlabelled, [&](const at::Tensor& features) {
       const at::Tensor sharpened =
-          at::softmax(head_.cosines(features) / objective_options_.tau_sharp, 1);
+          at::softmax(scored().cosines(features) / objective_options_.tau_sharp, 1);
       parts.push_back(prototype_confidence(sharpened, objective_options_.confidence_floor));
     });
     hard_.zero_();
@@ -209,12 +223,15 @@ class ProtoGcd : public Method {
   const RampOptions ramp_;
   const FirstPrototypes first_prototypes_;
   const std::vector<std::int32_t> first_classes_;
+  const bool keeps_prototypes_;  ///< those of an earlier run, of all classes
   const std::uint64_t seed_;
   const std::int64_t old_classes_, labelled_, unlabelled_;
   const std::int64_t epochs_;
   const bool every_class_is_labelled_, recounts_;
   const ExpectedShares expected_;
   Head head_;
+  const std::optional<TeacherMomentum> momentum_;
+  std::optional<Head> teacher_;
   Objective objective_;
   EpochScalar hard_count_;
   at::Tensor hard_;  ///< [N] 1 where an image's pseudo-label is hard, decided once an epoch

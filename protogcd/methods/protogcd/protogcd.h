@@ -48,6 +48,9 @@ struct ProtoGcdOptions : MethodOptions {
   std::optional<std::int64_t> ramp_epochs;  ///< nothing: half of the epochs
   std::int64_t ramp_wait = 0;               ///< and the others of RampOptions
   double ramp_from = 0, ramp_to = 1;
+  /// Pseudo-labels are a teacher's, who sees weak views where the trained model sees strong ones
+  /// (protogcd_plus.cpp). Nothing: the model's own.
+  std::optional<TeacherMomentum> teacher;
   /// A file of one tensor [K_old or more, D]: first prototypes of the old classes, as the released
   /// code can take them. Empty: none.
   std::filesystem::path init_prototypes;

@@ -1,0 +1,38 @@
+// What methods that learn from a teacher can be told: how sharp its predictions are, how fast it
+// follows, and the training before theirs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "protogcd/methods/head_options.h"
+#include "protogcd/methods/method_options.h"
+
+namespace protogcd {
+
+/// Of the predictions that teach: falls over the first epochs, as in SimGCD's release.
+struct TeacherTemperature {
+  double first = 0.07, last = 0.04;
+  std::int64_t epochs = 30;  ///< until it has reached its end
+
+  void declare(OptionTable& table);
+  /// numpy's linspace over these epochs, then constant; the last value is exactly the end's.
+  double at(std::int64_t epoch) const;
+};
+
+void declare_teacher_momentum(OptionTable& table, TeacherMomentum& momentum);
+
+/// The features that a method begins with are those of a GCD training.
+struct GcdStage {
+  std::optional<std::int64_t> epochs = {};  ///< nothing: as many as the method's own
+
+  void declare(OptionTable& table);
+  std::vector<std::string> resolve(const MethodFacts& facts);
+  PublishedSetting published() const;
+  /// As much of the whole as it was.
+  void change_epochs(std::int64_t before, std::int64_t now);
+  /// `head`: of its projection.
+  FirstStage stage(const HeadOptions& head) const;
+};
+
+}  // namespace protogcd
