@@ -35,6 +35,7 @@ Sampler::Sampler(std::size_t labelled, std::vector<std::uint32_t> among, std::ui
 }
 
 std::size_t Sampler::draw(std::uint32_t epoch, std::uint64_t position) const {
+  if (!draws_.empty()) return draws_.at(position);
   RandomStream stream(
       {.seed = seed_, .purpose = RandomPurpose::kSampler, .epoch = epoch, .position = position});
   const bool from_labelled = unlabelled_drawn_ == 0 || (labelled_drawn_ > 0 && stream.chance(0.5));

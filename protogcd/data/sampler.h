@@ -30,6 +30,8 @@ class Sampler {
   /// As many draws an epoch as there are samples; the last partial batch is dropped.
   std::size_t batches_per_epoch() const { return batches_; }
   std::size_t draw(std::uint32_t epoch, std::uint64_t position) const;
+  /// The samples of all draws of an epoch that begins, decided by somebody else; empty: by chance.
+  void set_draws(std::vector<std::uint32_t> samples) { draws_ = std::move(samples); }
   bool is_labelled(std::size_t sample) const { return sample < labelled_; }
 
   /// The same draws of images in another order: sample i is image `images[i]`. Empty: they are the
@@ -45,6 +47,7 @@ class Sampler {
   std::size_t labelled_drawn_, unlabelled_drawn_;  ///< those that are drawn from
   std::vector<std::uint32_t> among_;               ///< labelled ones first; empty: all
   std::vector<std::uint32_t> images_;
+  std::vector<std::uint32_t> draws_;  ///< of the epoch; empty: by chance
   std::uint64_t seed_;
   std::size_t batch_size_, batches_;
 };

@@ -178,6 +178,13 @@ class Method {
 
   /// Returns the epoch's numbers: the values of kSchedule, in the order of `reported`.
   virtual std::vector<double> begin_epoch(const EpochInput& epoch) = 0;
+  /// Places of the images that a stream draws in an epoch that has begun, `batches` times `batch`
+  /// of them, step after step; depends on the state and its arguments alone. Empty: half labelled,
+  /// by chance, as ever.
+  virtual std::vector<std::uint32_t> draws(std::size_t /*stream*/, std::int64_t /*epoch*/,
+                                           std::size_t /*batches*/, std::size_t /*batch*/) const {
+    return {};
+  }
   /// With several processes each gives its share: the shares add up to the loss of all batches.
   virtual StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) = 0;
   virtual void after_update() {}

@@ -19,6 +19,7 @@ namespace protogcd {
   METHOD(protogcd_plus_options, "ProtoGCD on GCD's features, taught by an average of itself (Ma et al., TPAMI 2025)") \
   METHOD(gcd_options, "contrasted views and labels, then semi-supervised k-means (Vaze et al., CVPR 2022)") \
   METHOD(xcon_options, "GCD's contrast, also within groups of like images (Fei et al., BMVC 2022)") \
+  METHOD(dccl_options, "GCD's contrast, and communities of nearest images (Pu et al., CVPR 2023)") \
   METHOD(gpc_options, "GCD's contrast, and prototypes that are split and merged (Zhao et al., ICCV 2023)") \
   METHOD(orca_options, "pairs of nearest images, and a margin by uncertainty (Cao et al., ICLR 2022)") \
   METHOD(uno_options, "labels and evenly shared pseudo-labels by one cross-entropy: UNO+ (Fini et al., ICCV 2021)") \

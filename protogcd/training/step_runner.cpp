@@ -65,6 +65,10 @@ std::vector<double> StepRunner::start_epoch(std::int64_t epoch, std::int64_t fir
                                             .sets = sets});
   next_ = first_step;
   if (first_step >= steps_per_epoch()) return numbers;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    Sampler& sampler = streams_[i]->sampler;
+    sampler.set_draws(method_.draws(i, epoch, sampler.batches_per_epoch(), sampler.batch_size()));
+  }
   for (auto& stream : streams_) {
     stream->views->start_epoch(static_cast<std::uint32_t>(epoch),
                                static_cast<std::size_t>(first_step));

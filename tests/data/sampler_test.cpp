@@ -92,5 +92,16 @@ TEST(Sampler, AnEmptySetIsNeverDrawnFrom) {
   EXPECT_THROW(Sampler(0, 0, 0), DataError);
 }
 
+TEST(Sampler, DrawsThatSomebodyElseDecidedAreTaken) {
+  Sampler sampler(3, 5, 1, 2);
+  const std::size_t by_chance = sampler.draw(0, 1);
+  sampler.set_draws({7, 6, 0, 2});
+  EXPECT_EQ(sampler.draw(0, 0), 7u);
+  EXPECT_EQ(sampler.draw(0, 3), 2u);
+  EXPECT_TRUE(sampler.is_labelled(sampler.draw(0, 2)));
+  sampler.set_draws({});
+  EXPECT_EQ(sampler.draw(0, 1), by_chance);
+}
+
 }  // namespace
 }  // namespace protogcd

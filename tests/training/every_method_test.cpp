@@ -217,6 +217,10 @@ class Stopping : public Method {
   std::vector<double> begin_epoch(const EpochInput& epoch) override {
     return method_->begin_epoch(epoch);
   }
+  std::vector<std::uint32_t> draws(std::size_t stream, std::int64_t epoch, std::size_t batches,
+                                   std::size_t batch) const override {
+    return method_->draws(stream, epoch, batches, batch);
+  }
   StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
     return method_->loss(batches, communicator);
   }
