@@ -106,16 +106,6 @@ class TrainBenchmark {
     return took.count() / static_cast<double>(count);
   }
 
-  /// What one of the method's streams draws.
-  struct Stream {
-    Sampler sampler;
-    std::unique_ptr<ViewSource> views;
-  };
-
-  Sampler sampler_of(const BatchStream& asked) const;
-  void add_stream(const BatchStream& asked);
-  /// Of weak or of strong views.
-  const BankStore& bank_of(ViewStrength strength);
   void add_bank_step();
   void add_parts();
   void add_fresh_step();
@@ -123,14 +113,8 @@ class TrainBenchmark {
   void add_python_step();
   void advance(ViewSource& views);
   TrunkTokens next_tokens();
-  at::Tensor run_step(const std::vector<ViewSource*>& views, CapturedWork& captured);
+  at::Tensor run_step(ViewSource& views, CapturedWork& captured);
   std::unique_ptr<Method> make_method() const;
-  /// Rows of all streams that gradients go through.
-  std::int64_t trained_rows() const;
-  std::int64_t first_rows() const {
-    return method_->streams()[0].views *
-           static_cast<std::int64_t>(streams_[0]->sampler.batch_size());
-  }
   double operations_of(const Method& method) const;
 
   const BenchTrainOptions& options_;
@@ -143,10 +127,9 @@ class TrainBenchmark {
   std::unique_ptr<TrainedBlocks> tail_, full_;
   std::unique_ptr<Method> method_, full_method_;
   std::unique_ptr<TrainStep> step_, full_step_;
-  std::map<ViewStrength, std::unique_ptr<BankStore>> banks_;
+  std::unique_ptr<BankStore> bank_;
   Sampler sampler_;
-  std::vector<std::unique_ptr<Stream>> streams_;
-  std::unique_ptr<ViewSource> fresh_views_;
+  std::unique_ptr<ViewSource> views_, fresh_views_;
   CapturedWork captured_, fresh_captured_;
   std::map<const ViewSource*, std::size_t> left_;  ///< steps of their epochs
   std::uint32_t epoch_ = 0;
@@ -180,12 +163,15 @@ TrainBenchmark::TrainBenchmark(const BenchTrainOptions& options, Session& sessio
       captured_(placement_.device),
       fresh_captured_(placement_.device),
       rate_(placement_.trained, placement_.device) {
+  const auto on_device = at::device(placement_.device).dtype(at::kLong);
+  const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
+  batches_ = {{.labels = at::arange(batch, on_device) % options.classes,
+               .labelled = (at::arange(batch, on_device) % 2).to(placement_.trained),
+               .places = at::arange(batch, on_device)}};
   rate_.set(0.01);
   add_bank_step();
   add_parts();
-  if (placement_.device.is_cuda() && streams_.size() == 1 &&
-      !banks_.contains(ViewStrength::kStrong))
-    add_fresh_step();
+  if (placement_.device.is_cuda()) add_fresh_step();
   if (!options.no_full) add_full_step();
   if (!options.python.empty()) add_python_step();
 }
@@ -201,75 +187,39 @@ void TrainBenchmark::advance(ViewSource& views) {
 }
 
 TrunkTokens TrainBenchmark::next_tokens() {
-  advance(*streams_[0]->views);
-  return streams_[0]->views->tokens();
+  advance(*views_);
+  return views_->tokens();
 }
 
-at::Tensor TrainBenchmark::run_step(const std::vector<ViewSource*>& views, CapturedWork& captured) {
-  for (ViewSource* source : views) advance(*source);
+at::Tensor TrainBenchmark::run_step(ViewSource& views, CapturedWork& captured) {
+  advance(views);
   captured.run([&] {
-    for (std::size_t i = 0; i < views.size(); ++i) batches_[i].tokens = views[i]->tokens();
+    batches_[0].tokens = views.tokens();
     step_->run(batches_, *rate_);
   });
   return step_->parameters().values();
 }
 
-const BankStore& TrainBenchmark::bank_of(ViewStrength strength) {
-  std::unique_ptr<BankStore>& bank = banks_[strength];
-  if (bank) return *bank;
+void TrainBenchmark::add_bank_step() {
   const BankLayout layout{.views = 2,
                           .images = options_.images,
                           .tokens = tokens_,
                           .width = config_.width,
                           .type = placement_.frozen,
                           .block = options_.images};
-  bank = make_memory_bank(layout, placement_.device);
+  bank_ = make_memory_bank(layout, placement_.device);
   for (std::int64_t view = 0; view < layout.views; ++view) {
-    bank->tokens(view).normal_();
-    bank->class_tokens(view).normal_();
+    bank_->tokens(view).normal_();
+    bank_->class_tokens(view).normal_();
   }
-  return *bank;
-}
-
-Sampler TrainBenchmark::sampler_of(const BatchStream& asked) const {
-  if (asked.same_images_as) return streams_.at(*asked.same_images_as)->sampler;
-  if (asked.images == 0 && asked.among.empty() && streams_.empty()) return sampler_;
-  std::vector<std::uint32_t> among = asked.among;
-  if (among.empty()) {
-    among.resize(static_cast<std::size_t>(options_.images));
-    std::iota(among.begin(), among.end(), 0u);
-  }
-  const std::int64_t images = asked.images > 0 ? asked.images : options_.batch;
-  return {static_cast<std::size_t>(options_.images / 2), std::move(among), streams_.size(),
-          static_cast<std::size_t>(images), sampler_.batches_per_epoch()};
-}
-
-void TrainBenchmark::add_stream(const BatchStream& asked) {
-  auto stream = std::make_unique<Stream>(Stream{sampler_of(asked), nullptr});
-  const BankStore& bank = bank_of(asked.strength);
-  stream->views = std::make_unique<BankViews>(
-      [&bank](std::uint32_t) -> const BankStore& { return bank; }, stream->sampler, streams_.size(),
-      placement_.device, static_cast<std::size_t>(asked.views));
-  const auto on_device = at::device(placement_.device).dtype(at::kLong);
-  const auto batch = static_cast<std::int64_t>(stream->sampler.batch_size());
-  batches_.push_back({.labels = at::arange(batch, on_device) % options_.classes,
-                      .labelled = (at::arange(batch, on_device) % 2).to(placement_.trained),
-                      .places = at::arange(batch, on_device)});
-  streams_.push_back(std::move(stream));
-}
-
-void TrainBenchmark::add_bank_step() {
+  views_ = std::make_unique<BankViews>([this](std::uint32_t) -> const BankStore& { return *bank_; },
+                                       sampler_, 0, placement_.device);
   tail_ = make_trained_blocks(vit_, config_.depth - 1, placement_.trained, placement_.device);
   method_ = make_method();
   step_ = std::make_unique<TrainStep>(*tail_, *method_, SgdOptions{}, alone_);
-  std::vector<ViewSource*> views;
-  for (const BatchStream& asked : method_->streams()) {
-    add_stream(asked);
-    views.push_back(streams_.back()->views.get());
-  }
   measured_.push_back(
       {"bank",
-       [this, views] { return time(options_.steps, [&] { return run_step(views, captured_); }); },
+       [this] { return time(options_.steps, [&] { return run_step(*views_, captured_); }); },
        {},
        operations_of(*method_)});
 }
@@ -299,6 +249,11 @@ std::unique_ptr<Method> TrainBenchmark::make_method() const {
                               .seed = 0,
                               .type = placement_.trained,
                               .device = placement_.device});
+  if (method->streams().size() > 1)
+    throw UsageError(
+        fmt::format("--method {}: it draws several batches a step, which is not "
+                    "measured",
+                    choice->name()));
   NoSets none;
   method->begin_epoch({.epoch = kEpochs / 4,
                        .images_per_step = static_cast<std::int64_t>(sampler_.batch_size()),
@@ -310,16 +265,7 @@ double TrainBenchmark::operations_of(const Method& method) const {
   std::int64_t numbers = 0;
   for (const auto& [name, tensor] : method.parameters())
     if (tensor.dim() == 2) numbers += tensor.numel();
-  return step_operations(config_, numbers, trained_rows(), tokens_);
-}
-
-std::int64_t TrainBenchmark::trained_rows() const {
-  std::int64_t rows = 0;
-  const std::vector<BatchStream> asked = method_->streams();
-  for (std::size_t i = 0; i < asked.size(); ++i)
-    if (!asked[i].for_teacher)
-      rows += asked[i].views * static_cast<std::int64_t>(streams_[i]->sampler.batch_size());
-  return rows;
+  return step_operations(config_, numbers, 2 * options_.batch, tokens_);
 }
 
 /// New crops of images that lie on the GPU.
@@ -336,25 +282,22 @@ void TrainBenchmark::add_fresh_step() {
   windows_ = ImageWindows::make(cache, list, view.crop, {}, placement_.frozen, placement_.device,
                                 {.on_gpu = free_memory(placement_.device) / 3});
   if (!windows_) return;
-  const Sampler& sampler = streams_[0]->sampler;
-  const std::int64_t views = method_->streams()[0].views;
   fresh_trunk_.emplace(vit_, placement_.frozen, placement_.device);
-  fresh_views_ = std::make_unique<FreshViews>(
-      make_cut_pixels(*windows_, sampler, 0, static_cast<std::size_t>(views)), sampler,
-      *fresh_trunk_, placement_.trunk_batch(), placement_.device);
+  fresh_views_ =
+      std::make_unique<FreshViews>(make_cut_pixels(*windows_, sampler_, 0), sampler_, *fresh_trunk_,
+                                   placement_.trunk_batch(), placement_.device);
   measured_.push_back({"fresh",
                        [this] {
-                         return time(options_.steps, [&] {
-                           return run_step({fresh_views_.get()}, fresh_captured_);
-                         });
+                         return time(options_.steps,
+                                     [&] { return run_step(*fresh_views_, fresh_captured_); });
                        },
                        {},
-                       operations_of(*method_) +
-                           static_cast<double>(first_rows()) * trunk_operations(config_, size_),
+                       operations_of(*method_) + 2 * static_cast<double>(options_.batch) *
+                                                     trunk_operations(config_, size_),
                        /*is_trunk=*/true});
 }
 
-/// Where the time of a bank step goes, of the method's first stream.
+/// Where the time of a bank step goes.
 void TrainBenchmark::add_parts() {
   measured_.push_back({"bank: gather", [this] {
                          return time(options_.steps, [&] { return next_tokens().class_token; });
@@ -369,7 +312,7 @@ void TrainBenchmark::add_parts() {
                          });
                        },
                        {},
-                       step_operations(config_, 0, first_rows(), tokens_)});
+                       step_operations(config_, 0, 2 * options_.batch, tokens_)});
   measured_.push_back({"bank: trained block, forward", [this] {
                          const TrunkTokens tokens = next_tokens();
                          return time(options_.steps, [&] { return tail_->forward(tokens); });
@@ -387,17 +330,12 @@ void TrainBenchmark::add_full_step() {
   full_ = std::make_unique<FullBlock>(vit_, placement_.trained, placement_.device);
   full_method_ = make_method();
   full_step_ = std::make_unique<TrainStep>(*full_, *full_method_, SgdOptions{}, alone_);
-  std::vector<at::Tensor> images;  // of each stream: [V B, 3, S, S]
-  for (const BatchStream& asked : method_->streams()) {
-    const auto batch = static_cast<std::int64_t>(streams_[images.size()]->sampler.batch_size());
-    images.push_back(
-        at::randn({asked.views * batch, 3, size_, size_}, at::device(placement_.device)));
-  }
+  const at::Tensor images =
+      at::randn({2 * options_.batch, 3, size_, size_}, at::device(placement_.device));
   measured_.push_back({"full", [this, images] {
                          return time(1, [&] {
-                           for (std::size_t i = 0; i < images.size(); ++i)
-                             batches_[i].tokens =
-                                 run_in_batches(*trunk_, images[i], placement_.trunk_batch());
+                           batches_[0].tokens =
+                               run_in_batches(*trunk_, images, placement_.trunk_batch());
                            return full_step_->run(batches_, *rate_).total;
                          });
                        }});
@@ -510,8 +448,7 @@ Verb bench_train_verb() {
         declare_method(table, options->method, method);
         table.add("backbone", &options->backbone, "a preset; weights are random")
             .value_name("NAME");
-        table
-            .add("batch", &options->batch, "images a step, with the views that the method asks for")
+        table.add("batch", &options->batch, "images a step, two views each")
             .at_least(2)
             .at_most(65536);
         table.add("k", &options->classes, "number of classes").at_least(1);
