@@ -442,7 +442,7 @@ TrainOptions options_of(const FirstStage& stage, const TrainOptions& options, st
   TrainOptions first = options;
   first.method = stage.method;
   first.out = options.out / run_files::kFirstStage;
-  first.loop.schedule.epochs = stage.epochs;
+  first.loop.schedule.epochs = first.loop.eval_every = stage.epochs;  // its end is what is wanted
   first.overwrite = false;
   first.resume = options.resume && fs::exists(first.out / run_files::kConfig);
   first.k = k;

@@ -101,8 +101,8 @@ TEST(TrainOptions, WhatIsIncidentalIsNamedHere) {
     if (option.is_incidental()) incidental.push_back(option.key());
   EXPECT_THAT(incidental,
               ::testing::UnorderedElementsAre(
-                  "out", "overwrite", "resume", "k", "as_published", "calibrate_confidence", "tune",
-                  "set_foreign_aside", "eval_every", "checkpoint_seconds", "deterministic",
+                  "out", "overwrite", "resume", "from", "k", "as_published", "calibrate_confidence",
+                  "tune", "set_foreign_aside", "eval_every", "checkpoint_seconds", "deterministic",
                   "outlier_score", "outlier_keep", "drop_empty", "report", "look_at_data", "prior",
                   "init_prototypes", "bank_home", "bank_dir", "bank_max", "cache_gb", "estimate_k",
                   "rule", "k_max", "cluster_steps", "min_steps", "seeds"));
