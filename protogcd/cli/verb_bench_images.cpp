@@ -21,6 +21,7 @@
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/image/image_options.h"
 #include "protogcd/image/image_reader.h"
+#include "protogcd/image/strong_view.h"
 
 extern char** environ;
 
@@ -138,6 +139,7 @@ class ImagesBenchmark {
  private:
   void read_all_files(ImageReader& reader, Image& view) const;
   double time_one_core(const DecodeOptions& decode) const;
+  double time_strong_views() const;
   double time_all_threads() const;
   double time_pillow();
   void compare_views() const;
@@ -150,7 +152,7 @@ class ImagesBenchmark {
   const Session& session_;
   const BenchImagesOptions& options_;
   BenchPhotos photos_;
-  ImagesRates one_core_, fast_, all_threads_, pillow_;
+  ImagesRates one_core_, fast_, strong_, all_threads_, pillow_;
   std::string pillow_version_;
 };
 
@@ -168,6 +170,28 @@ double ImagesBenchmark::time_one_core(const DecodeOptions& decode) const {
   Image view;
   const double start = cpu_seconds();
   for (std::int64_t pass = 0; pass < options_.passes; ++pass) read_all_files(reader, view);
+  return images_per_thread() / (cpu_seconds() - start);
+}
+
+/// Strong views per second of CPU time, by the usual recipe, of images that are read already.
+double ImagesBenchmark::time_strong_views() const {
+  ImageReader reader;
+  std::vector<Image> images(photos_.files().size());
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (const auto bad = reader.read_resized(photos_.files()[i], kView.short_side, images[i]))
+      throw InternalError(fmt::format("{}: {}", photos_.files()[i].string(), bad->reason));
+  }
+  StrongViewMaker maker;
+  Image view;
+  RandomKey key{.seed = session_.context.seed, .purpose = RandomPurpose::kStrongAugment};
+  const double start = cpu_seconds();
+  for (std::int64_t pass = 0; pass < options_.passes; ++pass) {
+    for (const Image& image : images) {
+      RandomStream random(key);
+      maker.make(image, kView.crop, {}, random, view);
+      ++key.position;
+    }
+  }
   return images_per_thread() / (cpu_seconds() - start);
 }
 
@@ -217,6 +241,7 @@ void ImagesBenchmark::run() {
   for (std::int64_t i = 0; i < options_.runs; ++i) {
     one_core_.values.push_back(time_one_core(exact));
     if (options_.images.fast_decode) fast_.values.push_back(time_one_core(fast));
+    strong_.values.push_back(time_strong_views());
     if (with_pillow()) pillow_.values.push_back(time_pillow());
     all_threads_.values.push_back(time_all_threads());
   }
@@ -231,7 +256,8 @@ nlohmann::json ImagesBenchmark::to_json() const {
                            {"kernel", kernel_name()},
                            {"threads", session_.context.threads},
                            {"images_per_cpu_second", one_core_.to_json()},
-                           {"images_per_second_all_threads", all_threads_.to_json()}};
+                           {"images_per_second_all_threads", all_threads_.to_json()},
+                           {"strong_views_per_cpu_second", strong_.to_json()}};
   if (!fast_.values.empty()) result["fast_decode_images_per_cpu_second"] = fast_.to_json();
   if (!pillow_.values.empty()) {
     result["pillow"] = {{"version", pillow_version_},
@@ -255,6 +281,7 @@ void ImagesBenchmark::print() const {
   fmt::print("{}", one_core_.row("protogcd, per core"));
   fmt::print("{}", all_threads_.row(fmt::format("protogcd, {} threads", session_.context.threads)));
   if (!fast_.values.empty()) fmt::print("{}", fast_.row("--fast-decode, per core"));
+  fmt::print("{}", strong_.row("strong views, per core"));
   if (!pillow_.values.empty()) {
     fmt::print("{}", pillow_.row(fmt::format("Pillow {}, per core", pillow_version_)));
     fmt::print("{:.2f} times Pillow per core, same pixels\n",

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "protogcd/discovery/as_published.h"
+#include "protogcd/image/strong_view.h"
 #include "protogcd/methods/registry.h"
 #include "protogcd/model/stored_model.h"
 
@@ -34,7 +35,9 @@ void declare_views(OptionTable& table, MaterialOptions& material) {
            "of a bank in files, which outlasts the run; RUN/bank if not given")
       .value_name("DIR")
       .incidental();
-  table.add("bank_max", &bank.max_gb, "GB that the bank may take: views are left out to fit")
+  table
+      .add("bank_max", &bank.max_gb,
+           "GB that the bank may take, with that of strong views: views are left out to fit")
       .above(0)
       .incidental();  // the number of views that fit is what counts
   table

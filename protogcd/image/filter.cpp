@@ -1,7 +1,6 @@
 #include "protogcd/image/filter.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>

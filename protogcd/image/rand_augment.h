@@ -1,9 +1,6 @@
 // RandAugment (Cubuk et al. 2020) with torchvision's list of operations and strengths.
 #pragma once
 
-#include <array>
-#include <string_view>
-
 #include "protogcd/core/random.h"
 #include "protogcd/image/image.h"
 

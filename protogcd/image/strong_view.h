@@ -3,7 +3,6 @@
 // alone. docs/strong-views.md says what was chosen and why.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "protogcd/core/options.h"

@@ -13,7 +13,8 @@ TEST(BenchImages, PrintsMedianAndSpreadAsJson) {
   const auto result = run_protogcd({"bench", "images", "--runs", "5", "--passes", "1", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const auto json = nlohmann::json::parse(result.output);
-  for (const char* key : {"images_per_cpu_second", "images_per_second_all_threads"}) {
+  for (const char* key :
+       {"images_per_cpu_second", "images_per_second_all_threads", "strong_views_per_cpu_second"}) {
     const auto& rates = json.at(key);
     EXPECT_GT(rates.at("lowest").get<double>(), 0) << key;
     EXPECT_LE(rates.at("lowest"), rates.at("median")) << key;

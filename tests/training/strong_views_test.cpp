@@ -2,8 +2,6 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include <fstream>
-
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/discovery/discover.h"
@@ -266,6 +264,25 @@ TEST(StrongViews, OnlyMethodsThatAskForThemHaveOptionsAndABank) {
   WatchingOptions silent;
   silent.announces = false;
   EXPECT_THROW(work.run(work.options("silent", silent), silent), InternalError);
+}
+
+TEST(StrongViews, OptionsReachTheRecipeAndAreChecked) {
+  TrainOptions options;
+  options.method = MethodChoice(WatchingOptions{});
+  OptionTable table;
+  declare_train_options(table, options);
+  const auto set = [&](const char* key, const std::string& value) {
+    return table.find(key)->assign(std::vector<std::string>{value}, OptionSource::kFlag);
+  };
+  EXPECT_FALSE(set("strong_views", "randaugment"));
+  EXPECT_FALSE(set("strong_magnitude", "12"));
+  EXPECT_FALSE(set("strong_area", "0.5"));
+  EXPECT_EQ(in_words(options.material.strong),
+            "randaugment, area from 0.5, 2 operations of strength 12");
+  EXPECT_TRUE(set("strong_views", "weak"));
+  EXPECT_TRUE(set("strong_magnitude", "31"));
+  EXPECT_TRUE(set("strong_area", "0"));
+  EXPECT_TRUE(set("strong_blur", "1.1"));
 }
 
 TEST(StrongViews, BothBanksTogetherFitTheLimit) {
