@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 
 #include "protogcd/core/csv.h"
