@@ -13,11 +13,13 @@ namespace protogcd {
 namespace {
 
 struct GpcOptions : MethodOptions {
+  GpcOptions() { contrast.wide_projection = 128; }  // as released
+
   double proto_weight = 1;
   std::int64_t warmup_epochs = 1;    ///< without prototypes
   std::int64_t cluster_starts = 10;  ///< of the clusters before an epoch
   SplitMergeOptions changes;
-  ContrastOptions contrast{.wide_projection = 128};
+  ContrastOptions contrast;
   ClusterOptions clusters;
 
   std::string name() const override { return "gpc"; }
