@@ -4,8 +4,6 @@
 #include <ATen/ATen.h>
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include "protogcd/methods/head_options.h"
 #include "protogcd/methods/rank_statistics.h"
 #include "protogcd/nn/head.h"
@@ -18,6 +16,10 @@ struct RankStatsOptions : MethodOptions {
   double consistency_weight = 50;  ///< of the views' difference, at its highest
   /// Epochs until it is highest; nothing: three quarters of all.
   std::optional<std::int64_t> consistency_epochs = {};
+
+  /// Features are brought to it before the layer: the steps of the usual learning rate are too long
+  /// for longer ones.
+  double feature_length = 5;
 
   std::string name() const override { return "rankstats"; }
   std::unique_ptr<MethodOptions> copy() const override {
@@ -44,7 +46,7 @@ class RankStats : public Method {
       : options_(options),
         ramp_(options.consistency_epochs.value_or(input.epochs * 3 / 4)),
         old_classes_(input.old_classes),
-        scale_(std::sqrt(static_cast<double>(input.width))),
+        scale_(options.feature_length),
         weight_(fresh_rows(input.k(), input.width, input.seed, kRankStatsWeight)
                     .to(input.device, input.type)),
         bias_(at::zeros({input.k()}, weight_.options())),
@@ -98,6 +100,8 @@ void RankStatsOptions::declare(OptionTable& table) {
       .add("consistency_weight", &consistency_weight,
            "weight of the difference between the predictions of two views, at its highest")
       .at_least(0);
+  table.add("feature_length", &feature_length, "length of the features that the layer sees")
+      .above(0);
   table
       .add("consistency_epochs", &consistency_epochs,
            "epochs until that weight is highest; three quarters of all if not given")
