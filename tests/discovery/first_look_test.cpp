@@ -23,7 +23,7 @@ std::vector<std::string> without(std::vector<std::string> command,
                                  const std::vector<std::string>& flags) {
   for (const std::string& flag : flags) {
     const auto given = std::ranges::find(command, flag);
-    command.erase(given, given + 2);
+    if (given != command.end()) command.erase(given, given + 2);
   }
   return command;
 }

@@ -7,6 +7,7 @@
 
 #include "protogcd/core/files.h"
 #include "protogcd/core/sha256.h"
+#include "protogcd/methods/registry.h"
 #include "protogcd/nn/backbone.h"
 #include "protogcd/nn/random_state.h"
 
@@ -19,6 +20,24 @@ TinyRun::TinyRun(int per_class) {
   const auto drawn = run_protogcd({"datasets", "make-demo", "--out", folder / "demo", "--per-class",
                                    std::to_string(per_class), "--size", "40"});
   EXPECT_EQ(drawn.exit_code, 0) << drawn.errors;
+}
+
+std::vector<std::string> fit_to_method(std::vector<std::string> words, const std::string& method) {
+  OptionTable table;
+  const auto options = find_method(method)->copy();
+  options->declare(table);
+  for (const std::string flag : {"--head-hidden", "--projection"}) {
+    const auto given = std::ranges::find(words, flag);
+    const bool is_known =
+        std::ranges::any_of(table.options(), [&](const Option& o) { return o.flag() == flag; });
+    if (given != words.end() && !is_known) words.erase(given, given + 2);
+  }
+  // Projections as wide as released take minutes on a CPU.
+  const Option* wide = table.find("wide_projection");
+  if (wide != nullptr && wide->text() != "0" &&
+      std::ranges::find(words, "--wide-projection") == words.end())
+    words.insert(words.end(), {"--wide-projection", "48"});
+  return words;
 }
 
 std::vector<std::string> TinyRun::command(const std::string& verb, const std::string& name,
@@ -64,7 +83,10 @@ std::vector<std::string> TinyRun::command(const std::string& verb, const std::st
       words.push_back(more[i]);
     }
   }
-  return words;
+  const auto method = std::ranges::find(words, "--method");
+  const auto known = method_names();
+  if (method == words.end() || std::ranges::find(known, *(method + 1)) == known.end()) return words;
+  return fit_to_method(words, *(method + 1));
 }
 
 std::string TinyRun::read(const std::string& name) const {

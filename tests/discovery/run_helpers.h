@@ -10,6 +10,9 @@
 
 namespace protogcd::testing {
 
+/// Leaves out the flags of heads that a method does not have, and makes wide projections narrow.
+std::vector<std::string> fit_to_method(std::vector<std::string> words, const std::string& method);
+
 struct TinyRun {
   /// `per_class` images of each of 16 drawn categories; 10 of those are old.
   explicit TinyRun(int per_class = 6);
