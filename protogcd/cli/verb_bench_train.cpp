@@ -257,11 +257,16 @@ std::unique_ptr<Method> TrainBenchmark::make_method() const {
   const std::int64_t old_classes = (options_.classes + 1) / 2;
   std::vector<std::string> old;
   for (std::int64_t i = 0; i < old_classes; ++i) old.push_back(fmt::format("old-{}", i));
+  std::vector<std::int32_t> groups;
+  for (std::int64_t i = 0; choice->groups() > 0 && i < options_.images; ++i)
+    groups.push_back(static_cast<std::int32_t>(i % choice->groups()));
   auto method = choice->make({.width = config_.width,
                               .classes = class_names(old, options_.classes),
                               .old_classes = old_classes,
                               .labelled = options_.images / 2,
                               .unlabelled = options_.images - options_.images / 2,
+                              .groups = groups,
+                              .batch = static_cast<std::int64_t>(sampler_.batch_size()),
                               .epochs = kEpochs,
                               .seed = 0,
                               .type = placement_.trained,

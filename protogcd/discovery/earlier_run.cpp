@@ -107,9 +107,9 @@ std::vector<std::int64_t> places_of(const ModelInfo& then, const ModelInfo& now)
 
 }  // namespace
 
-std::optional<EarlierRun> open_earlier_run(const TrainOptions& options, const Backbone& backbone) {
+std::optional<EarlierRun> open_earlier_run(const TrainOptions& options, const Backbone& backbone,
+                                           bool is_first_stage) {
   if (options.from.empty()) return std::nullopt;
-  const bool is_first_stage = options.from == options.out / run_files::kFirstStage;
   if (!is_first_stage) check_is_finished_run(options.from, options.out);
   const std::int64_t first_block =
       options.material.grad_from_block.value_or(backbone.config.depth - 1);

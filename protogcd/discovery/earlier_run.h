@@ -27,7 +27,8 @@ struct EarlierRun {
 
 /// The run that `options.from` names, if any. UsageError where it is none, not finished, of another
 /// backbone, preprocessing or of other trained blocks; ModelFileError where its model is damaged.
-std::optional<EarlierRun> open_earlier_run(const TrainOptions& options, const Backbone& backbone);
+std::optional<EarlierRun> open_earlier_run(const TrainOptions& options, const Backbone& backbone,
+                                           bool is_first_stage);
 
 /// The same backbone with the earlier run's blocks.
 Backbone with_blocks_of(const EarlierRun& earlier, const Backbone& backbone);

@@ -97,15 +97,16 @@ std::vector<std::optional<double>> class_stability(const Starts& starts,
   for (std::size_t start = 0; start < starts.classes.size(); ++start) {
     if (start == starts.surest()) continue;  // where the run itself began
     const std::vector<std::int32_t>& other = starts.classes[start];
-    std::vector<double> other_sizes(sizes.size(), 0), best(sizes.size(), 0);
+    std::map<std::int32_t, double> other_sizes;  // of classes that the run may have dropped since
+    std::vector<double> best(sizes.size(), 0);
     std::map<std::pair<std::int32_t, std::int32_t>, double> together;
     for (std::size_t i = 0; i < classes.size(); ++i) {
-      ++other_sizes[static_cast<std::size_t>(other[i])];
+      ++other_sizes[other[i]];
       ++together[{classes[i], other[i]}];
     }
     for (const auto& [pair, count] : together) {
       const auto own = static_cast<std::size_t>(pair.first);
-      const double all = sizes[own] + other_sizes[static_cast<std::size_t>(pair.second)] - count;
+      const double all = sizes[own] + other_sizes.at(pair.second) - count;
       best[own] = std::max(best[own], count / all);
     }
     for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += best[c];

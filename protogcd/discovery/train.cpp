@@ -543,7 +543,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     check_first_trained_block(backbone.config, *options.material.grad_from_block);
   const bool estimates = !options.k && options.estimate_k;
   if (!estimates) number_of_classes(options, dataset);  // wrong ones are told before any work
-  std::optional<EarlierRun> earlier = open_earlier_run(options, backbone);
+  std::optional<EarlierRun> earlier = open_earlier_run(options, backbone, /*is_first_stage=*/false);
   const std::optional<FirstStage> stage = stage_before(options);
   RunFolder folder(options.out, how_to_open(options));
   MaterialOptions needed = options.material;
@@ -599,7 +599,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     if (!fs::exists(folder.checkpoints()))
       start -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(before));
     chosen.from = first.out;
-    earlier = open_earlier_run(chosen, backbone);
+    earlier = open_earlier_run(chosen, backbone, /*is_first_stage=*/true);
   }
   // Prototypes of every class are one beginning, and there is no other.
   if (earlier && head_of(*earlier, info).has_every_class()) chosen.beginnings = 1;

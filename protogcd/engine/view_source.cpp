@@ -75,10 +75,10 @@ class CutPixels : public PixelSource {
     std::vector<WindowRequest> requests;
     requests.reserve((steps - first_step) * views_ * batch);
     for (std::size_t step = first_step; step < steps; ++step) {
-      for (std::uint8_t view = 0; view < views_; ++view) {
+      for (std::size_t view = 0; view < views_; ++view) {
         for (std::size_t i = 0; i < batch; ++i) {
           RandomKey key = key_of(seed_, epoch, step * batch + i);
-          key.view = view;
+          key.view = static_cast<std::uint8_t>(view);
           requests.push_back({sampler_.draw_image(epoch, step * batch + i), key});
         }
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "protogcd/core/error.h"
 
@@ -80,7 +81,8 @@ void from_hsv(const Hsv& colour, std::uint8_t* pixel) {
   const auto within = static_cast<float>(sixths - static_cast<float>(sixth));
   const auto saturation = static_cast<float>(colour.saturation / 255.0);
   const auto part = [&](double share) {  // to the nearest
-    return static_cast<std::uint8_t>(static_cast<float>(colour.value) * (1.0 - share) + 0.5);
+    return static_cast<std::uint8_t>(
+        std::floor(static_cast<float>(colour.value) * (1.0 - share) + 0.5));
   };
   const std::uint8_t low = part(saturation), falling = part(saturation * within),
                      rising = part(saturation * (1.0 - within)), high = colour.value;
@@ -134,8 +136,8 @@ void change_contrast(Image& image, double factor) {
   if (image.pixels.empty()) return;
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < image.pixels.size(); i += 3) sum += luma(&image.pixels[i]);
-  const auto mean =
-      static_cast<int>(static_cast<double>(sum) / static_cast<double>(image.size().pixels()) + 0.5);
+  const auto mean = static_cast<int>(
+      std::floor(static_cast<double>(sum) / static_cast<double>(image.size().pixels()) + 0.5));
   look_up(image, value_table([mean, f = static_cast<float>(factor)](int value) {
             return blended(mean, value, f);
           }));

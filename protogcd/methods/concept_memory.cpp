@@ -10,7 +10,8 @@ namespace {
 
 constexpr double kNoConcept = -1e9;  // added to the logit of a direction that is not in use
 
-/// Rounds of an update: the most rows that one concept has in a batch, 16 images of two views.
+/// Rounds of an update: a concept has 16 images of two views in a batch, or more where concepts are
+/// few; then the last rows decide, as a direction keeps a tenth of itself each time.
 constexpr std::int64_t kMostRows = 32;
 
 }  // namespace
@@ -63,12 +64,13 @@ at::Tensor ConceptMemory::loss(const at::Tensor& features, const at::Tensor& con
          static_cast<double>(communicator.size());
 }
 
-// Rows of different concepts do not touch each other: round r takes the r-th row of every concept.
+// Rows of different concepts do not touch each other: a round takes one row of every concept, that
+// which so many others follow.
 void ConceptMemory::update(const at::Tensor& is_on) {
   const at::NoGradGuard no_grad;
   const at::Tensor same = concepts_.unsqueeze(1) == concepts_;
-  const at::Tensor rank = same.tril(-1).sum(1);  // [2N], earlier rows of the same concept
-  for (std::int64_t round = 0; round < std::min(kMostRows, concepts_.size(0)); ++round) {
+  const at::Tensor rank = same.triu(1).sum(1);  // [2N], later rows of the same concept
+  for (std::int64_t round = std::min(kMostRows, concepts_.size(0)) - 1; round >= 0; --round) {
     const at::Tensor before = directions_.index_select(0, concepts_);
     const at::Tensor after =
         unit_rows(before * options_.momentum + rows_ * (1 - options_.momentum));

@@ -36,6 +36,9 @@ struct DcclOptions : MethodOptions {
   std::vector<std::string> resolve(const MethodFacts& facts) override {
     return contrast.head.resolve(facts);
   }
+  void change_epochs(std::int64_t before, std::int64_t now) override {
+    if (before > 0) rising_epochs = std::max<std::int64_t>(1, rising_epochs * now / before);
+  }
   bool decays_all() const override { return true; }
   bool sees_labelled() const override { return true; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
@@ -188,7 +191,7 @@ void DcclOptions::declare(OptionTable& table) {
            "nearest images that an image is linked with, itself counted")
       .at_least(2);
   table.add("concept_cosine", &concepts.least_cosine, "images less alike are not linked")
-      .at_least(-1)
+      .above(0)
       .at_most(1);
   table.add("concept_images", &concepts.least_images, "communities of fewer images are no concepts")
       .at_least(1);

@@ -112,11 +112,12 @@ class Gpc : public Method {
 void Gpc::find_prototypes(const EpochInput& input) {
   const at::NoGradGuard no_grad;
   if (input.sets.count(SampleSet::kUnlabelled) == 0) return;
+  const at::Tensor rows = trained_on(input.sets).to(at::kDouble);
+  if (!rows.isfinite().all().item<bool>()) return;  // the loop says that training diverged
   const Clustering found = cluster_images(
       input.sets,
       {.k = k_, .starts = options_.cluster_starts, .max_iterations = 100, .seed = seed_});
-  const at::Tensor rows = trained_on(input.sets).to(at::kDouble), labels = found.labels.cpu();
-  if (!rows.isfinite().all().item<bool>()) return;  // the loop says that training diverged
+  const at::Tensor labels = found.labels.cpu();
   const NiwPrior prior{.mean = rows.mean(0), .nu = static_cast<double>(rows.size(1)) + 1};
   RandomStream random({.seed = seed_,
                        .purpose = RandomPurpose::kClustering,

@@ -209,6 +209,9 @@ at::Tensor cluster_spread(const at::Tensor& rows, const at::Tensor& centres,
   spread = at::where(counts > 1, spread, at::zeros_like(spread));
   spread = at::where(counts == 1, spread.max(), spread);
   spread = spread.clamp(at::quantile(spread, 0.1), at::quantile(spread, 0.9));
+  // Where many centres have no row, or rows do not lie apart, some would be 0, and cosines over it.
+  const at::Tensor widest = spread.max();
+  spread = at::where(spread > 0, spread, at::where(widest > 0, widest, at::ones_like(widest)));
   return spread / spread.mean();
 }
 

@@ -66,7 +66,7 @@ at::Tensor halves_of(const at::Tensor& rows, const at::Tensor& clusters, std::in
 at::Tensor nearest_centres(const at::Tensor& rows, const at::Tensor& centres);
 
 /// How widely each centre's rows lie around it: their mean distance over ln(n + 10), the widest for
-/// one row, within the 10th and 90th percentile, with mean 1. assignment [N] int64 -> [K]
+/// one row, within the 10th and 90th percentile, never 0, with mean 1. assignment [N] int64 -> [K]
 at::Tensor cluster_spread(const at::Tensor& rows, const at::Tensor& centres,
                           const at::Tensor& assignment);
 

@@ -237,7 +237,9 @@ void TrainedModel::keep_classes(const std::vector<std::int64_t>& kept) {
   const auto of_kept = [&](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.index_select(0, rows) : tensor;
   };
-  info_.classes.resize(kept.size());
+  const auto first_new = info_.classes.begin() + info_.old_classes;
+  info_.classes =
+      class_names({info_.classes.begin(), first_new}, static_cast<std::int64_t>(kept.size()));
   set_prototypes({.centres = of_kept(prototypes_.centres),
                   .temperature = prototypes_.temperature,
                   .bias = of_kept(prototypes_.bias)});

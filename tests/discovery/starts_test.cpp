@@ -31,6 +31,14 @@ TEST(Starts, WithoutThemThereIsNoStability) {
   EXPECT_TRUE(class_stability({}, {0, 1}, 2).empty());
 }
 
+/// The beginnings had five classes, of which the run has dropped three.
+TEST(ClassStability, CountsClassesOfBeginningsThatTheRunHasDropped) {
+  const Starts starts{.classes = {{0, 0, 4, 4}, {0, 0, 4, 4}, {1, 1, 4, 3}}, .doubt = {1, 2, 3}};
+  const auto stability = class_stability(starts, {0, 0, 1, 1}, 2);
+  EXPECT_DOUBLE_EQ(*stability[0], 1);
+  EXPECT_DOUBLE_EQ(*stability[1], 0.75);
+}
+
 TEST(Starts, AreReadAsTheyWereWritten) {
   const Starts starts{.classes = {{2, 0}, {1, 1}}, .doubt = {0.5, 0.25}};
   const Starts back = Starts::from_json(starts.to_json());

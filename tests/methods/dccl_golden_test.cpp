@@ -66,6 +66,23 @@ TEST_F(DcclGolden, TheMemoryBeginsPullsAndFollowsAsTheReleases) {
   EXPECT_LT(relative_deviation(directions.narrow(0, 0, 8), golden_.at("memory.after")), 1e-9);
 }
 
+/// More rows of one concept than an update has rounds: those that come last decide.
+TEST_F(DcclGolden, OfManyRowsOfOneConceptTheLastOnesDecide) {
+  SingleProcess alone;
+  at::manual_seed(2);
+  ConceptMemory memory(3, 12, {}, at::kDouble, at::kCPU);
+  memory.begin(golden_.at("features"), at::zeros({160}, at::kLong), 1);
+  const at::Tensor rows = at::randn({80, 12}, at::kDouble);
+  at::Tensor expected = memory.state().at("memory")[0].clone();
+  for (std::int64_t i = 0; i < 80; ++i) {
+    expected = expected * 0.1 + unit_rows(rows)[i] * 0.9;
+    expected = expected / expected.norm();
+  }
+  memory.loss(rows, at::zeros({40}, at::kLong), alone);
+  memory.update(at::ones({}, at::kBool));
+  EXPECT_LT(relative_deviation(memory.state().at("memory")[0], expected), 1e-9);
+}
+
 TEST_F(DcclGolden, AMemoryThatIsOffStaysAsItIs) {
   SingleProcess alone;
   ConceptMemory memory(9, 12, {}, at::kDouble, at::kCPU);

@@ -120,6 +120,22 @@ TEST(GpcStep, PullToPrototypesAndItsGradientsAreTheReleases) {
   EXPECT_LT(relative_deviation(k.grad(), golden.at("proto.grad.k")), 1e-9);
 }
 
+TEST(ClusterSpread, IsNeverZeroHoweverManyCentresHaveNoRow) {
+  at::manual_seed(3);
+  const at::Tensor rows = at::randn({20, 4}, at::kDouble),
+                   centres = at::randn({10, 4}, at::kDouble);
+  for (const at::Tensor& assignment :
+       {at::arange(20, at::kLong).remainder(3), at::zeros({20}, at::kLong)}) {
+    const at::Tensor spread = cluster_spread(rows, centres, assignment);
+    EXPECT_GT(spread.min().item<double>(), 0);
+    EXPECT_NEAR(spread.mean().item<double>(), 1, 1e-12);
+  }
+  const at::Tensor same = at::zeros({20, 4}, at::kDouble);
+  EXPECT_TRUE(
+      at::equal(cluster_spread(same, at::zeros({2, 4}, at::kDouble), at::zeros({20}, at::kLong)),
+                at::ones({2}, at::kDouble)));
+}
+
 /// Few rows of many dimensions are judged by the product of rows, many by that of columns.
 TEST(NiwPrior, TheLikelihoodIsTheDefinitionsForFewAndManyRows) {
   at::manual_seed(4);

@@ -31,6 +31,7 @@ TEST(Registry, NamesAreTheKnownOnesAndEachIsThereOnce) {
     EXPECT_TRUE(seen.insert(method.name).second) << method.name;
     EXPECT_FALSE(method.summary.empty());
   }
+  EXPECT_EQ(seen, planned);
 }
 
 TEST(Registry, AnUnknownNameListsTheKnownOnes) {
