@@ -240,7 +240,8 @@ TEST(FirstStage, KilledInItBetweenAndBehindItARunGoesOnToTheSameBits) {
 TEST(FirstStage, IsTheSameAsTwoRunsOneFromTheOther) {
   const TinyRun work;
   json_of(run_protogcd(work.train("both", {"--method", "mugcd", "--gcd-epochs", "2"})));
-  json_of(run_protogcd(work.train("first", {"--method", "gcd", "--epochs", "2"})));
+  json_of(run_protogcd(
+      work.train("first", {"--method", "gcd", "--epochs", "2", "--wide-projection", "65536"})));
   json_of(
       run_protogcd(work.train("second", {"--method", "mugcd", "--from", work.folder / "first"})));
   work.expect_same("both/first-stage", "first");
