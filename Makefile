@@ -49,8 +49,9 @@ test-walks: everything ## what a biologist, a researcher and a developer do, fro
 	@for walk in biologist researcher developer; do echo "$$walk"; tests/walks/$$walk.sh || exit 1; done
 
 # A GPU machine often has neither network nor root: nothing is installed. toml++'s headers may lie in carry/include.
+test-gpu: export PROTOGCD_SKIP_PACKAGES = 1
 test-gpu:        ## every quick test against a CUDA torch; without a GPU it fails
-	@PROTOGCD_SKIP_PACKAGES=1 scripts/setup.sh build
+	@scripts/setup.sh build
 	@$(MAKE) --no-print-directory build-cuda
 	@cd build/cuda && PROTOGCD_REQUIRE_CUDA=1 ctest --output-on-failure --no-tests=error -j $(GPU_JOBS) -LE slow
 

@@ -32,6 +32,7 @@
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/random_state.h"
 #include "protogcd/training/train_step.h"
+#include "protogcd/training/training_material.h"
 
 namespace protogcd::cli {
 namespace {
@@ -119,7 +120,9 @@ class TrainBenchmark {
   void advance(ViewSource& views);
   TrunkTokens next_tokens();
   at::Tensor run_step(const Views& views, CapturedWork& captured);
-  std::int64_t rows_of(const BatchStream& stream) const { return stream.views * options_.batch; }
+  std::int64_t rows_of(std::size_t stream) const {
+    return streams_[stream].views * static_cast<std::int64_t>(samplers_[stream].batch_size());
+  }
   double rows_of_step() const;
   std::unique_ptr<Method> make_method() const;
   double operations_of(const Method& method) const;
@@ -135,8 +138,9 @@ class TrainBenchmark {
   std::unique_ptr<Method> method_, full_method_;
   std::unique_ptr<TrainStep> step_, full_step_;
   std::unique_ptr<BankStore> bank_;
-  Sampler sampler_;
+  Sampler sampler_;                   ///< of the first stream
   std::vector<BatchStream> streams_;  ///< of the method
+  std::vector<Sampler> samplers_;     ///< one for each stream
   Views views_, fresh_views_;
   CapturedWork captured_, fresh_captured_;
   std::map<const ViewSource*, std::size_t> left_;  ///< steps of their epochs
@@ -172,13 +176,22 @@ TrainBenchmark::TrainBenchmark(const BenchTrainOptions& options, Session& sessio
       fresh_captured_(placement_.device),
       rate_(placement_.trained, placement_.device) {
   const auto on_device = at::device(placement_.device).dtype(at::kLong);
-  const auto batch = static_cast<std::int64_t>(sampler_.batch_size());
   method_ = make_method();
   streams_ = method_->streams();
-  batches_.assign(streams_.size(),
-                  {.labels = at::arange(batch, on_device) % options.classes,
-                   .labelled = (at::arange(batch, on_device) % 2).to(placement_.trained),
-                   .places = at::arange(batch, on_device)});
+  for (const BatchStream& stream : streams_) {
+    samplers_.push_back(
+        stream_sampler(stream,
+                       {.labelled = static_cast<std::size_t>(options.images / 2),
+                        .images = static_cast<std::size_t>(options.images),
+                        .batch = static_cast<std::size_t>(options.batch),
+                        .batches = samplers_.empty() ? 0 : sampler_.batches_per_epoch()},
+                       samplers_.size()));
+    const at::Tensor rows =
+        at::arange(static_cast<std::int64_t>(samplers_.back().batch_size()), on_device);
+    batches_.push_back({.labels = rows % options.classes,
+                        .labelled = (rows % 2).to(placement_.trained),
+                        .places = rows});
+  }
   rate_.set(0.01);
   add_bank_step();
   add_parts();
@@ -227,10 +240,10 @@ void TrainBenchmark::add_bank_step() {
     bank_->class_tokens(view).normal_();
   }
   // Streams of another strength have a bank of their own in a run; to gather from it is the same.
-  for (const BatchStream& stream : streams_) {
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
     views_.push_back(std::make_unique<BankViews>(
-        [this](std::uint32_t) -> const BankStore& { return *bank_; }, sampler_, views_.size(),
-        placement_.device, static_cast<std::size_t>(stream.views)));
+        [this](std::uint32_t) -> const BankStore& { return *bank_; }, samplers_[i], i,
+        placement_.device, static_cast<std::size_t>(streams_[i].views)));
   }
   tail_ = make_trained_blocks(vit_, config_.depth - 1, placement_.trained, placement_.device);
   step_ = std::make_unique<TrainStep>(*tail_, *method_, SgdOptions{}, alone_);
@@ -271,12 +284,6 @@ std::unique_ptr<Method> TrainBenchmark::make_method() const {
                               .seed = 0,
                               .type = placement_.trained,
                               .device = placement_.device});
-  for (const BatchStream& stream : method->streams()) {
-    if (stream.images > 0 || !stream.among.empty())
-      throw UsageError(fmt::format(
-          "--method {}: it draws batches of several sizes a step, which is not measured",
-          choice->name()));
-  }
   NoSets none;
   method->begin_epoch({.epoch = kEpochs / 4,
                        .images_per_step = static_cast<std::int64_t>(sampler_.batch_size()),
@@ -294,8 +301,8 @@ double TrainBenchmark::operations_of(const Method& method) const {
 /// Rows of a step; a teacher's, which only pass forward, count for a third.
 double TrainBenchmark::rows_of_step() const {
   double rows = 0;
-  for (const BatchStream& stream : streams_)
-    rows += static_cast<double>(rows_of(stream)) / (stream.for_teacher ? 3 : 1);
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    rows += static_cast<double>(rows_of(i)) / (streams_[i].for_teacher ? 3 : 1);
   return rows;
 }
 
@@ -315,12 +322,11 @@ void TrainBenchmark::add_fresh_step() {
   if (!windows_) return;
   fresh_trunk_.emplace(vit_, placement_.frozen, placement_.device);
   std::int64_t rows = 0;  // all pass through the trunk
-  for (const BatchStream& asked : streams_) {
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
     fresh_views_.push_back(std::make_unique<FreshViews>(
-        make_cut_pixels(*windows_, sampler_, fresh_views_.size(),
-                        static_cast<std::size_t>(asked.views)),
-        sampler_, *fresh_trunk_, placement_.trunk_batch(), placement_.device));
-    rows += rows_of(asked);
+        make_cut_pixels(*windows_, samplers_[i], i, static_cast<std::size_t>(streams_[i].views)),
+        samplers_[i], *fresh_trunk_, placement_.trunk_batch(), placement_.device));
+    rows += rows_of(i);
   }
   measured_.push_back(
       {"fresh",
@@ -347,7 +353,7 @@ void TrainBenchmark::add_parts() {
                          });
                        },
                        {},
-                       step_operations(config_, 0, rows_of(streams_[0]), tokens_)});
+                       step_operations(config_, 0, rows_of(0), tokens_)});
   measured_.push_back({"bank: trained block, forward", [this] {
                          const TrunkTokens tokens = next_tokens();
                          return time(options_.steps, [&] { return tail_->forward(tokens); });
@@ -371,7 +377,7 @@ void TrainBenchmark::add_full_step() {
                          return time(1, [&] {
                            for (std::size_t i = 0; i < streams_.size(); ++i) {
                              batches_[i].tokens =
-                                 run_in_batches(*trunk_, images.narrow(0, 0, rows_of(streams_[i])),
+                                 run_in_batches(*trunk_, images.narrow(0, 0, rows_of(i)),
                                                 placement_.trunk_batch());
                            }
                            return full_step_->run(batches_, *rate_).total;

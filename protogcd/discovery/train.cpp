@@ -400,6 +400,9 @@ RunResult Trainer::run() {
   model_.save(folder_.model(), teacher ? teacher->parameters : method_->parameters());
   write_report_files(features);
   result.seconds = seconds_before_ + seconds_since(started_);
+  const PeakMemory memory = peak_memory(material_.placement().device);
+  result.host_mib = memory.host >> 20;
+  result.gpu_mib = memory.gpu >> 20;
   return result;
 }
 

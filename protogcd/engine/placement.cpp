@@ -1,6 +1,9 @@
 #include "protogcd/engine/placement.h"
 
+#include <sys/resource.h>
+
 #ifdef PROTOGCD_WITH_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime.h>
 #endif
@@ -59,6 +62,21 @@ std::uint64_t free_memory(at::Device device) {
 #endif
   (void)device;
   return free_main_memory();
+}
+
+PeakMemory peak_memory(at::Device device) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  PeakMemory peak{.host = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
+#ifdef PROTOGCD_WITH_CUDA
+  if (device.is_cuda()) {
+    constexpr std::size_t kOfAllSizes = 0;
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+    peak.gpu = static_cast<std::uint64_t>(stats.reserved_bytes[kOfAllSizes].peak);
+  }
+#endif
+  (void)device;
+  return peak;
 }
 
 }  // namespace protogcd

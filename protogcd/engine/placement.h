@@ -28,4 +28,11 @@ Placement place(const Context& context);
 /// Bytes that a program can still take: of main memory (within the container's limit), or of a GPU.
 std::uint64_t free_memory(at::Device device);
 
+/// The most that was held at one time, in bytes.
+struct PeakMemory {
+  std::uint64_t host = 0;  ///< by this process
+  std::uint64_t gpu = 0;   ///< by libtorch for it
+};
+PeakMemory peak_memory(at::Device device);
+
 }  // namespace protogcd

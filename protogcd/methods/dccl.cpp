@@ -41,6 +41,7 @@ struct DcclOptions : MethodOptions {
   }
   bool decays_all() const override { return true; }
   bool sees_labelled() const override { return true; }
+  std::string tuned_option() const override { return "concept_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

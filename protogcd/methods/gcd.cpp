@@ -30,6 +30,7 @@ struct GcdOptions : MethodOptions {
   }
   bool decays_all() const override { return true; }
   bool sees_labelled() const override { return true; }
+  std::string tuned_option() const override { return "sup_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

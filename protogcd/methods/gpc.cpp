@@ -35,6 +35,7 @@ struct GpcOptions : MethodOptions {
   }
   bool decays_all() const override { return true; }
   bool sees_labelled() const override { return true; }
+  std::string tuned_option() const override { return "proto_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

@@ -22,6 +22,7 @@ struct OrcaOptions : MethodOptions {
   }
   void declare(OptionTable& table) override;
   bool decays_all() const override { return true; }
+  std::string tuned_option() const override { return "entropy_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

@@ -35,6 +35,7 @@ struct RankStatsOptions : MethodOptions {
   void change_epochs(std::int64_t before, std::int64_t now) override {
     if (consistency_epochs && before > 0) *consistency_epochs = *consistency_epochs * now / before;
   }
+  std::string tuned_option() const override { return "consistency_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

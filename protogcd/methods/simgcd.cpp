@@ -27,6 +27,7 @@ struct SimGcdOptions : MethodOptions {
   std::vector<std::string> resolve(const MethodFacts& facts) override {
     return head.resolve(facts);
   }
+  std::string tuned_option() const override { return "memax_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

@@ -24,6 +24,7 @@ struct UnoOptions : MethodOptions {
   }
   void declare(OptionTable& table) override;
   bool decays_all() const override { return true; }
+  std::string tuned_option() const override { return "sinkhorn_epsilon"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

@@ -31,6 +31,7 @@ struct XconOptions : MethodOptions {
   bool decays_all() const override { return true; }
   bool sees_labelled() const override { return true; }
   std::int64_t groups() const override { return experts; }
+  std::string tuned_option() const override { return "expert_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

@@ -139,6 +139,8 @@ nlohmann::json to_json(const RunResult& result) {
   json["epochs"] = result.epochs;
   if (result.by_epoch) add_to_json(*result.by_epoch, json);
   json["seconds"] = result.seconds;
+  if (result.host_mib > 0)
+    json["peak_memory"] = {{"host_mib", result.host_mib}, {"gpu_mib", result.gpu_mib}};
   if (!result.next.empty()) json["next"] = result.next;
   json["classes"] = nlohmann::json::array();
   for (const FoundClass& found : result.classes) json["classes"].push_back(to_json(found));
@@ -165,6 +167,9 @@ RunResult run_result_from_json(const nlohmann::json& json) {
   const nlohmann::json threshold = json.value("outlier_threshold", nlohmann::json::object());
   result.outlier_keep = threshold.value("kept", result.outlier_keep);
   result.calibrated_on = threshold.value("held_out_images", std::size_t{0});
+  const nlohmann::json memory = json.value("peak_memory", nlohmann::json::object());
+  result.host_mib = memory.value("host_mib", std::uint64_t{0});
+  result.gpu_mib = memory.value("gpu_mib", std::uint64_t{0});
   result.next = json.value("next", "");
   result.frozen_accuracy = json.value("frozen_accuracy", result.frozen_accuracy);
   if (json.contains("findings")) result.findings = finding_counts_from_json(json.at("findings"));

@@ -37,6 +37,8 @@ struct RunResult {
   std::size_t labelled = 0, unlabelled = 0, test = 0, skipped = 0;
   std::int64_t epochs = 0;
   double seconds = 0;  ///< of all its processes, but for what one did after its last checkpoint
+  /// The most memory that its last process held, in MiB; 0: older results do not say.
+  std::uint64_t host_mib = 0, gpu_mib = 0;
   Evaluation on_unlabelled = {};
   std::optional<Evaluation> on_test = {};
   /// Where a truth is known and something was trained; older results have none.

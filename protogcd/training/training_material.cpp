@@ -183,23 +183,29 @@ void TrainingMaterial::prepare_bank(std::int64_t epoch) {
   windows_.reset();
 }
 
+Sampler stream_sampler(const BatchStream& stream, const DrawnSet& set, std::uint64_t seed) {
+  const std::size_t batch = stream.images > 0 ? static_cast<std::size_t>(stream.images) : set.batch;
+  if (stream.among.empty() && set.batches == 0)
+    return {set.labelled, set.images - set.labelled, seed, batch};
+  std::vector<std::uint32_t> among = stream.among;
+  if (among.empty()) {
+    among.resize(set.images);
+    std::iota(among.begin(), among.end(), 0u);
+  }
+  const std::size_t batches =
+      set.batches > 0 ? set.batches : among.size() / std::min(batch, among.size());
+  return {set.labelled, std::move(among), seed, batch, batches};
+}
+
 Sampler TrainingMaterial::make_sampler(const BatchStream& stream, std::uint64_t seed,
                                        std::size_t batches, const TrainingPlan& plan) const {
-  const auto batch = static_cast<std::size_t>(stream.images > 0 ? stream.images : options_.batch);
-  const std::size_t labelled =
-      plan.split ? plan.split->kept.size() : set_.count(SampleSet::kLabelled);
-  const auto make = [&]() -> Sampler {
-    if (stream.among.empty() && batches == 0)
-      return {labelled, set_.train().size() - labelled, seed, batch};
-    std::vector<std::uint32_t> among = stream.among;
-    if (among.empty()) {
-      among.resize(set_.train().size());
-      std::iota(among.begin(), among.end(), 0u);
-    }
-    if (batches == 0) batches = among.size() / std::min(batch, among.size());
-    return {labelled, std::move(among), seed, batch, batches};
-  };
-  Sampler sampler = make();
+  Sampler sampler = stream_sampler(
+      stream,
+      {.labelled = plan.split ? plan.split->kept.size() : set_.count(SampleSet::kLabelled),
+       .images = set_.train().size(),
+       .batch = static_cast<std::size_t>(options_.batch),
+       .batches = batches},
+      seed);
   sampler.set_images(order_of(plan, set_));
   return sampler;
 }

@@ -40,6 +40,15 @@ struct MaterialOptions {
   bool looks_at_images = false;  ///< TrainingSet::looks is wanted
 };
 
+/// What the steps of a run draw from, by number alone.
+struct DrawnSet {
+  std::size_t labelled = 0, images = 0;  ///< labelled images come first
+  std::size_t batch = 0;                 ///< images of a step, where the stream does not say
+  std::size_t batches = 0;               ///< of an epoch; 0: as many as there are images for
+};
+
+Sampler stream_sampler(const BatchStream& stream, const DrawnSet& set, std::uint64_t seed);
+
 class TrainingMaterial {
  public:
   /// Reads every image once. `folder` is the run's: a bank in files lies below it. All references

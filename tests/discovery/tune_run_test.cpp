@@ -124,12 +124,13 @@ TEST(Tune, FewerThanFourLabelledClassesAreSaidAndNotTuned) {
   EXPECT_FALSE(fs::exists(work.folder / "run/tune.json"));
 }
 
-TEST(Tune, AMethodWithoutTheSettingIsSaidAndNotTuned) {
+TEST(Tune, AnotherMethodIsTunedByItsOwnWeight) {
   const TinyRun work;
-  const auto result =
-      run_protogcd(work.command("discover", "run", {"--tune", "--method", "simgcd"}));
-  EXPECT_FALSE(json_of(result).contains("tuning"));
-  EXPECT_THAT(result.errors, HasSubstr("no settings are tried: simgcd names no weight"));
+  const auto tuning =
+      json_of(run_protogcd(work.command("discover", "run", {"--tune", "--method", "simgcd"})))
+          .at("tuning");
+  EXPECT_EQ(tuning.at("option"), "memax_weight");
+  EXPECT_EQ(tuning.at("trials").size(), 9U);
 }
 
 TEST(Tune, WithoutABankOnlyLambdaIsTried) {

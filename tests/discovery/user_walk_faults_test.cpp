@@ -171,6 +171,7 @@ TEST(Waiting, OneLineSaysHowLongItTakesAndTheSummaryCountsAll) {
   // Three hundred steps to count classes and a few to train: most of the time went before training.
   const double estimate = json.at("estimate").at("seconds");
   EXPECT_GT(json.at("seconds").get<double>(), estimate);
+  EXPECT_GT(json.at("peak_memory").at("host_mib"), 50) << "libtorch alone";
 }
 
 TEST(NumberOfClasses, MoreClassesThanImagesAreRefusedAndManyEmptyOnesSaid) {

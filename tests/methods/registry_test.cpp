@@ -1,12 +1,14 @@
 // The methods as people name them, and what their options decide.
 #include "protogcd/methods/registry.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <set>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
 #include "protogcd/methods/protogcd/protogcd.h"
 #include "tests/support/error_message.h"
 
@@ -42,6 +44,26 @@ TEST(Registry, AnUnknownNameListsTheKnownOnes) {
     EXPECT_THAT(error.what(), HasSubstr("protogdc"));
     EXPECT_THAT(error.what(), HasSubstr("did you mean 'protogcd'"));
     EXPECT_THAT(error.hint(), HasSubstr("protogcd"));
+  }
+}
+
+TEST(Registry, EveryMethodThatTrainsNamesAWeightThatCanBeTriedInMultiples) {
+  for (const RegisteredMethod& method : registered_methods()) {
+    const auto options = method.options();
+    if (!options->trains()) continue;
+    options->resolve({.epochs = 100});
+    OptionTable table;
+    options->declare(table);
+    const Option* weight = table.find(options->tuned_option());
+    ASSERT_NE(weight, nullptr) << method.name;
+    const double value = parse_real(weight->to_toml()).value();
+    EXPECT_GT(value, 0) << method.name;
+    for (const double times : {0.5, 2.0}) {
+      const std::vector<std::string> text = {fmt::format("{}", times * value)};
+      EXPECT_EQ(table.find(options->tuned_option())->assign(text, OptionSource::kFlag),
+                std::nullopt)
+          << method.name;
+    }
   }
 }
 

@@ -18,7 +18,7 @@ using ::testing::Pair;
 
 std::vector<std::string> sweep_files() {
   std::vector<std::string> files;
-  for (const char* folder : {"configs/paper", "configs/demo"}) {
+  for (const char* folder : {"configs/paper", "configs/demo", "configs/field"}) {
     for (const auto& entry : fs::directory_iterator(fs::path(testing::source_folder()) / folder))
       if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
   }
