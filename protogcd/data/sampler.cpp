@@ -24,7 +24,7 @@ Sampler::Sampler(std::size_t labelled, std::vector<std::uint32_t> among, std::ui
     : labelled_(labelled),
       among_(std::move(among)),
       seed_(seed),
-      batch_size_(std::min(batch_size, among_.size())),
+      batch_size_(batch_size),
       batches_(batches) {
   if (among_.empty()) throw DataError("no images to train on");
   if (batch_size == 0) throw InternalError("Sampler: a batch size of 0");

@@ -16,16 +16,15 @@ class Sampler {
  public:
   static constexpr std::size_t kReferenceBatch = 128;
 
-  /// DataError if there is nothing to draw from.
+  /// A batch is at most as large as the set. DataError if there is nothing to draw from.
   Sampler(std::size_t labelled, std::size_t unlabelled, std::uint64_t seed,
           std::size_t batch_size = kReferenceBatch);
 
   /// Draws from some of the samples alone, in the same way, and `batches` times an epoch: a further
-  /// stream beside another sampler's.
+  /// stream beside another sampler's. A batch may be larger than what it is drawn from.
   Sampler(std::size_t labelled, std::vector<std::uint32_t> among, std::uint64_t seed,
           std::size_t batch_size, std::size_t batches);
 
-  /// min(what was asked for, number of samples drawn from).
   std::size_t batch_size() const { return batch_size_; }
   /// As many draws an epoch as there are samples; the last partial batch is dropped.
   std::size_t batches_per_epoch() const { return batches_; }

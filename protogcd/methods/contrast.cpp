@@ -18,11 +18,8 @@ void ContrastOptions::declare(OptionTable& table) {
   head.declare(table);
 }
 
-Projection ContrastOptions::make(const MethodInput& input, std::int64_t number) const {
-  constexpr std::uint64_t kApart = 1'000'003;  // seeds of neighbouring runs share no projection
-  MethodInput own = input;
-  own.seed += kApart * static_cast<std::uint64_t>(number);
-  return head.make_projection(own, wide_projection);
+Projection ContrastOptions::make(const MethodInput& input, std::int64_t stacked) const {
+  return head.make_projection(input, wide_projection, stacked);
 }
 
 ContrastLoss contrast_loss(const Projection& projection, const ContrastOptions& options,

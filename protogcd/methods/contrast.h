@@ -16,8 +16,8 @@ struct ContrastOptions {
   HeadOptions head;
 
   void declare(OptionTable& table);
-  /// `number` tells the projections of a method apart, whose first weights differ.
-  Projection make(const MethodInput& input, std::int64_t number = 0) const;
+  /// One, or so many side by side, whose first weights differ from each other's and from the one's.
+  Projection make(const MethodInput& input, std::int64_t stacked = 0) const;
 };
 
 struct ContrastLoss {
@@ -25,6 +25,7 @@ struct ContrastLoss {
   at::Tensor unsup, sup;
 };
 
+/// Of a stack of projections, with stacked rows [E, 2B, D] and labels [E, B]: the mean of theirs.
 ContrastLoss contrast_loss(const Projection& projection, const ContrastOptions& options,
                            const StepBatch& batch, Communicator& communicator);
 

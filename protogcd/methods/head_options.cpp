@@ -62,9 +62,11 @@ Head HeadOptions::make_classifier(const MethodInput& input) {
   return head;
 }
 
-Projection HeadOptions::make_projection(const MethodInput& input,
-                                        std::int64_t wide_projection) const {
-  Projection made(shape(input, wide_projection), input.seed, input.type, input.device);
+Projection HeadOptions::make_projection(const MethodInput& input, std::int64_t wide_projection,
+                                        std::int64_t stacked) const {
+  HeadShape of_projection = shape(input, wide_projection);
+  of_projection.stacked = stacked;
+  Projection made(of_projection, input.seed, input.type, input.device);
   take_head(input.taken, made.named_parameters());
   return made;
 }

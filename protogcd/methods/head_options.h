@@ -20,7 +20,8 @@ struct HeadOptions {
   Head make(const MethodInput& input, std::int64_t wide_projection = 0) const;
   /// Prototypes without a projection.
   static Head make_classifier(const MethodInput& input);
-  Projection make_projection(const MethodInput& input, std::int64_t wide_projection) const;
+  Projection make_projection(const MethodInput& input, std::int64_t wide_projection,
+                             std::int64_t stacked = 0) const;
 
  private:
   HeadShape shape(const MethodInput& input, std::int64_t wide_projection) const;

@@ -24,26 +24,39 @@ at::Tensor same_row(std::int64_t local, std::int64_t gathered, Communicator& com
   return at::eye(gathered, options).narrow(0, communicator.rank() * local, local);
 }
 
+/// gather_rows where a dimension, of a stack, may stand before that of rows.
+at::Tensor gather_stacked_rows(const at::Tensor& rows, Communicator& communicator) {
+  if (rows.dim() == 2 || communicator.size() == 1) return gather_rows(rows, communicator);
+  return gather_rows(rows.transpose(0, 1).contiguous(), communicator).transpose(0, 1);
+}
+
+/// Of each image of each process, [B] or stacked [E, B], for all views of all: [N] or [E, N].
+at::Tensor gather_of_views(const at::Tensor& of_images, Communicator& communicator) {
+  const at::Tensor own = at::cat({of_images, of_images}, -1);
+  if (own.dim() == 1) return communicator.all_gather(own);
+  return communicator.all_gather(own.t().contiguous()).t();
+}
+
 /// Similarities of this process's rows with all rows, the row itself excluded: [2B, N].
 struct Similarities {
   Similarities(const Contrasted& rows, double tau, Communicator& communicator) {
     const at::Tensor unit = unit_of(rows);
-    const at::Tensor all = gather_rows(unit, communicator);
+    const at::Tensor all = gather_stacked_rows(unit, communicator);
     const auto options = unit.options().requires_grad(false);
-    self = same_row(unit.size(0), all.size(0), communicator, options);
+    self = same_row(unit.size(-2), all.size(-2), communicator, options);
     const at::Tensor mapped = rows.gram.defined() ? at::matmul(unit, rows.gram) : unit;
-    scores = at::matmul(mapped, all.t()) / tau + self * kExcluded;
+    scores = at::matmul(mapped, all.transpose(-2, -1)) / tau + self * kExcluded;
   }
 
   /// Rows of length 1, as the wide layer would give them.
   static at::Tensor unit_of(const Contrasted& rows) {
     if (!rows.gram.defined()) return unit_rows(rows.projections);
     const at::Tensor squares =
-        (at::matmul(rows.projections, rows.gram) * rows.projections).sum(1, /*keepdim=*/true);
+        (at::matmul(rows.projections, rows.gram) * rows.projections).sum(-1, /*keepdim=*/true);
     return rows.projections / squares.clamp_min(kLeastSquare).sqrt();
   }
 
-  at::Tensor self, scores;
+  at::Tensor self, scores;  ///< the latter [2B, N] or stacked [E, 2B, N]
 };
 
 }  // namespace
@@ -98,23 +111,25 @@ at::Tensor unsupervised_contrastive_loss(const Contrasted& rows, double tau,
                                          Communicator& communicator) {
   const Similarities pairs(rows, tau, communicator);
   const at::Tensor other_view = swap_views(pairs.self);  // [2B, N], one 1 in each row
-  const at::Tensor positive = (pairs.scores * other_view).sum(1);
-  return (at::logsumexp(pairs.scores, 1) - positive).sum() /
-         static_cast<double>(pairs.scores.size(1));
+  const at::Tensor positive = (pairs.scores * other_view).sum(-1);
+  const at::Tensor of_each = (at::logsumexp(pairs.scores, -1) - positive).sum(-1);
+  return of_each.mean() / static_cast<double>(pairs.scores.size(-1));
 }
 
 at::Tensor supervised_contrastive_loss(const Contrasted& rows, const StepBatch& batch, double tau,
                                        Communicator& communicator) {
   const Similarities pairs(rows, tau, communicator);
-  const at::Tensor weight = both_views(batch.labelled), labels = both_views(batch.labels);  // [2B]
-  const at::Tensor all_weights = communicator.all_gather(weight),
-                   all_labels = communicator.all_gather(labels);  // [N]
-  const at::Tensor scores = pairs.scores + (1 - all_weights) * kExcluded;
-  const at::Tensor log_share = scores - at::logsumexp(scores, 1, /*keepdim=*/true);  // [2B, N]
-  const at::Tensor positives = (labels.unsqueeze(1) == all_labels).to(scores.scalar_type()) *
-                               all_weights * (1 - pairs.self);  // [2B, N]
-  const at::Tensor mean = (positives * log_share).sum(1) / positives.sum(1).clamp_min(1);
-  return -(mean * weight).sum() / all_weights.sum().clamp_min(1);
+  const at::Tensor weight = at::cat({batch.labelled, batch.labelled}, -1),
+                   labels = at::cat({batch.labels, batch.labels}, -1);  // [2B]
+  const at::Tensor all_weights = gather_of_views(batch.labelled, communicator),
+                   all_labels = gather_of_views(batch.labels, communicator);  // [N]
+  const at::Tensor scores = pairs.scores + ((1 - all_weights) * kExcluded).unsqueeze(-2);
+  const at::Tensor log_share = scores - at::logsumexp(scores, -1, /*keepdim=*/true);  // [2B, N]
+  const at::Tensor positives =
+      (labels.unsqueeze(-1) == all_labels.unsqueeze(-2)).to(scores.scalar_type()) *
+      all_weights.unsqueeze(-2) * (1 - pairs.self);  // [2B, N]
+  const at::Tensor mean = (positives * log_share).sum(-1) / positives.sum(-1).clamp_min(1);
+  return -((mean * weight).sum(-1) / all_weights.sum(-1).clamp_min(1)).mean();
 }
 
 at::Tensor cross_view_loss(const at::Tensor& log_p, const at::Tensor& labels,

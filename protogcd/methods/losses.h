@@ -35,7 +35,8 @@ at::Tensor entropy_loss(const at::Tensor& marginal, const at::Tensor& running,
 at::Tensor separation_loss(const at::Tensor& prototypes, double tau);
 /// What contrastive terms compare: the cosines of rows. Projections [2B, P] as they are; or those
 /// of a further linear layer W [Q, P] that is too wide to be computed, by G = W^T W [P, P]: the
-/// cosine of W a and W b is a^T G b / sqrt(a^T G a  b^T G b).
+/// cosine of W a and W b is a^T G b / sqrt(a^T G a  b^T G b). Stacked, with one dimension more in
+/// front here and in labels, the terms are means over the stack.
 struct Contrasted {
   at::Tensor projections;
   at::Tensor gram = {};  ///< G; undefined: none

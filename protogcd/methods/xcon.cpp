@@ -48,20 +48,19 @@ std::vector<std::vector<std::uint32_t>> members_of(const std::vector<std::int32_
 class Xcon : public Method {
  public:
   Xcon(const XconOptions& options, const MethodInput& input)
-      : options_(options), end_(options.clusters, input), members_(members_of(input.groups)) {
+      : options_(options),
+        end_(options.clusters, input),
+        members_(members_of(input.groups)),
+        images_((input.batch + options.experts - 1) / options.experts),
+        of_all_(options.contrast.make(input)) {
     if (members_.empty()) members_.emplace_back();  // of nobody: all images are one group
-    images_ = (input.batch + options.experts - 1) / options.experts;
-    for (std::size_t i = 0; i <= members_.size(); ++i)
-      projections_.push_back(options.contrast.make(input, static_cast<std::int64_t>(i)));
+    experts_.emplace(options.contrast.make(input, static_cast<std::int64_t>(members_.size())));
   }
 
   std::map<std::string, at::Tensor> parameters() const override {
     std::map<std::string, at::Tensor> all;
-    for (std::size_t i = 0; i < projections_.size(); ++i) {
-      const std::string prefix = i == 0 ? "all." : "expert" + std::to_string(i - 1) + ".";
-      for (const auto& [name, tensor] : projections_[i].named_parameters())
-        all[prefix + name] = tensor;
-    }
+    for (const auto& [name, tensor] : of_all_.named_parameters()) all["all." + name] = tensor;
+    for (const auto& [name, tensor] : experts_->named_parameters()) all["experts." + name] = tensor;
     return all;
   }
   std::vector<ReportedValue> reported() const override {
@@ -76,14 +75,18 @@ class Xcon : public Method {
   std::vector<double> begin_epoch(const EpochInput&) override { return {}; }
 
   StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
-    const ContrastLoss of_all =
-        contrast_loss(projections_[0], options_.contrast, batches[0], communicator);
-    at::Tensor experts = at::zeros({}, of_all.total.options().requires_grad(false));
+    const ContrastLoss of_all = contrast_loss(of_all_, options_.contrast, batches[0], communicator);
+    std::vector<at::Tensor> labels, labelled, features;
     for (std::size_t i = 1; i < batches.size(); ++i) {
-      experts = experts +
-                contrast_loss(projections_[i], options_.contrast, batches[i], communicator).total;
+      labels.push_back(batches[i].labels);
+      labelled.push_back(batches[i].labelled);
+      features.push_back(batches[i].features);
     }
-    experts = experts / static_cast<double>(members_.size());
+    const StepBatch of_groups{.labels = at::stack(labels),       // [E, b]
+                              .labelled = at::stack(labelled),   // [E, b]
+                              .features = at::stack(features)};  // [E, 2b, D]
+    const at::Tensor experts =
+        contrast_loss(*experts_, options_.contrast, of_groups, communicator).total;
     return {of_all.total + experts * options_.expert_weight, {of_all.unsup, of_all.sup, experts}};
   }
 
@@ -93,8 +96,9 @@ class Xcon : public Method {
   const XconOptions options_;
   const ClusterEnd end_;
   std::vector<std::vector<std::uint32_t>> members_;
-  std::int64_t images_ = 0;              ///< of an expert's batch
-  std::vector<Projection> projections_;  ///< of all images, then of each expert
+  const std::int64_t images_;  ///< of a group's batch
+  const Projection of_all_;
+  std::optional<Projection> experts_;  ///< a stack, one for each group
 };
 
 void XconOptions::declare(OptionTable& table) {

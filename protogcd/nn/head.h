@@ -16,6 +16,7 @@ struct HeadShape {
   std::int64_t hidden = 2048;        ///< of the projection's two inner layers
   std::int64_t projection = 256;     ///< its output; 0: prototypes alone
   std::int64_t wide_projection = 0;  ///< the paper's last layer (65,536), weight-normed; 0: none
+  std::int64_t stacked = 0;          ///< so many projections side by side; 0: one, of plain shapes
 
   bool operator==(const HeadShape&) const = default;
 };
@@ -33,11 +34,12 @@ at::Tensor unit_rows(const at::Tensor& x);
 /// begins them. `number` tells the tensors of a seed apart; those below 16 are this file's own.
 at::Tensor fresh_rows(std::int64_t out, std::int64_t in, std::uint64_t seed, std::uint64_t number);
 
-/// The layers of the projection alone, for methods without prototypes.
+/// The layers of the projection alone, for methods without prototypes. Of several side by side each
+/// tensor has one dimension more in front: features [E, B, D], and so on.
 class Projection {
  public:
   /// Fresh weights as the reference draws them: N(0, 0.02^2) with zero biases, the wide layer
-  /// uniform in +-1/sqrt(P). They depend on the seed alone.
+  /// uniform in +-1/sqrt(P). They depend on the seed and the place in a stack alone.
   Projection(const HeadShape& shape, std::uint64_t seed, at::ScalarType type, at::Device device);
 
   /// features: CLS after the final norm, not normalised, [B, D] -> [B, P], or as wide as the wide

@@ -184,16 +184,18 @@ void TrainingMaterial::prepare_bank(std::int64_t epoch) {
 }
 
 Sampler stream_sampler(const BatchStream& stream, const DrawnSet& set, std::uint64_t seed) {
-  const std::size_t batch = stream.images > 0 ? static_cast<std::size_t>(stream.images) : set.batch;
-  if (stream.among.empty() && set.batches == 0)
-    return {set.labelled, set.images - set.labelled, seed, batch};
   std::vector<std::uint32_t> among = stream.among;
+  const std::size_t count = among.empty() ? set.images : among.size();
+  const std::size_t batch =
+      stream.images > 0 ? static_cast<std::size_t>(stream.images) : std::min(set.batch, count);
+  if (among.empty() && set.batches == 0)
+    return {set.labelled, set.images - set.labelled, seed, batch};
   if (among.empty()) {
     among.resize(set.images);
     std::iota(among.begin(), among.end(), 0u);
   }
   const std::size_t batches =
-      set.batches > 0 ? set.batches : among.size() / std::min(batch, among.size());
+      set.batches > 0 ? set.batches : std::max<std::size_t>(1, count / batch);
   return {set.labelled, std::move(among), seed, batch, batches};
 }
 

@@ -92,6 +92,16 @@ TEST(Sampler, AnEmptySetIsNeverDrawnFrom) {
   EXPECT_THROW(Sampler(0, 0, 0), DataError);
 }
 
+TEST(Sampler, ABatchOfSomeSamplesMayBeLargerThanTheyAre) {
+  const Sampler sampler(3, {1, 2, 6}, 5, /*batch_size=*/8, /*batches=*/4);
+  EXPECT_EQ(sampler.batch_size(), 8u);
+  EXPECT_EQ(sampler.batches_per_epoch(), 4u);
+  for (int i = 0; i < 32; ++i) {
+    const std::size_t drawn = sampler.draw(0, i);
+    EXPECT_TRUE(drawn == 1 || drawn == 2 || drawn == 6) << drawn;
+  }
+}
+
 TEST(Sampler, DrawsThatSomebodyElseDecidedAreTaken) {
   Sampler sampler(3, 5, 1, 2);
   const std::size_t by_chance = sampler.draw(0, 1);
