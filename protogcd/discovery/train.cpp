@@ -57,10 +57,10 @@ std::int64_t number_of_classes(const TrainOptions& options, const Dataset& datas
                      fmt::format("the labelled images have {} classes", old));
   }
   const std::int64_t k = options.k.value_or(named);
-  const auto images = static_cast<std::int64_t>(dataset.count(SampleSet::kLabelled) +
-                                                dataset.count(SampleSet::kUnlabelled));
-  if (k > images) {
-    throw UsageError(fmt::format("{}: {} classes in {} images", option_name("k"), k, images),
+  const auto unlabelled = static_cast<std::int64_t>(dataset.count(SampleSet::kUnlabelled));
+  if (k - old > unlabelled) {
+    throw UsageError(fmt::format("{}: {} classes, {} of them new, in {} unlabelled images",
+                                 option_name("k"), k, k - old, unlabelled),
                      "a class needs images; leave it out to have the number estimated");
   }
   if (k < std::max<std::int64_t>(old, 1)) {
