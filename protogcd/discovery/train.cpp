@@ -129,6 +129,7 @@ class Trainer {
         truths_(truths_of(to_predict_)),
         model_(earlier ? with_blocks_of(*earlier, backbone) : backbone, info_, placement_,
                material.trunk()),
+        head_(earlier ? head_of(*earlier, info_) : TakenHead()),
         method_(make_method()),
         sets_(material, model_.blocks(), context) {}
 
@@ -165,6 +166,7 @@ class Trainer {
   const std::vector<Sample> to_predict_;    ///< all that came without a label, and
   const std::vector<std::int32_t> truths_;  ///< what is known of it
   TrainedModel model_;
+  const TakenHead head_;  ///< of the earlier run
   std::unique_ptr<Method> method_;
   MaterialFeatures sets_;
 
@@ -181,7 +183,7 @@ std::unique_ptr<Method> Trainer::make_method() const {
   MethodInput input = prepared_input(material_, backbone_, *options_.method, info_.k(),
                                      options_.loop.schedule.epochs, context_.seed, {}, context_);
   if (!starts_.empty()) input.first_classes = starts_.classes[starts_.surest()];
-  if (earlier_) input.taken = head_of(*earlier_, info_);
+  input.taken = head_;
   return options_.method->make(input);
 }
 
@@ -350,7 +352,7 @@ RunResult Trainer::run() {
   note_method(folder_, options_.method->name(), *method_);
   std::optional<TakenFrom> taken;
   if (earlier_) {
-    taken = taken_from(*earlier_, info_, *method_);
+    taken = taken_from(*earlier_, info_, *method_, head_.give_to(*method_));
     note_from(folder_, *taken);
     tell_taken(*taken, *earlier_, info_, context_.log);
   }

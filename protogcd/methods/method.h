@@ -126,6 +126,8 @@ struct EpochInput {
   SetFeatures& sets;
 };
 
+class Method;
+
 /// What a run takes from the head of an earlier one; the blocks are the loop's to take.
 struct TakenHead {
   /// [K, D] on the CPU: directions of this run's classes, a row of zeros where the earlier run had
@@ -134,8 +136,9 @@ struct TakenHead {
   std::map<std::string, at::Tensor> parameters = {};  ///< of its method, but for the prototypes
 
   bool has_every_class() const;
-  /// Of a method's parameters, the names of those that are taken: of the same name and shape.
-  std::vector<std::string> fitting(const std::map<std::string, at::Tensor>& own) const;
+  /// Puts it into a method that has just been made: its parameters of the same name and shape, and
+  /// directions where it has prototypes. Returns the names of those parameters.
+  std::vector<std::string> give_to(const Method& method) const;
 };
 
 /// What a method is made for.
@@ -151,6 +154,7 @@ struct MethodInput {
   /// groups.
   std::vector<std::int32_t> groups = {};
   std::int64_t batch = 0;  ///< images of the run's batches
+  /// For a method that has to know of it; what it puts into parameters the caller puts there.
   TakenHead taken = {};
   std::int64_t epochs = 0;
   std::uint64_t seed = 0;
@@ -166,6 +170,9 @@ class Method {
 
   /// Tensors that the optimiser changes, beside the trained blocks: the tensors themselves.
   virtual std::map<std::string, at::Tensor> parameters() const = 0;
+  /// Those parameters that have a row for each class, by name, the prototypes [K, D] first: of an
+  /// earlier run only the directions of prototypes are taken there. Empty: no such parameter.
+  virtual std::vector<std::string> of_classes() const { return {}; }
   /// Tensors that are kept from step to step but not optimised; they stay where they are, and a
   /// checkpoint holds them.
   virtual std::map<std::string, at::Tensor> state() const { return {}; }

@@ -49,6 +49,7 @@ class MuGcd : public Method {
   std::map<std::string, at::Tensor> parameters() const override {
     return classifier_.named_parameters();
   }
+  std::vector<std::string> of_classes() const override { return {kPrototypes}; }
   std::optional<Teacher> teacher() const override {
     return Teacher{.parameters = teacher_.named_parameters(), .momentum = options_.momentum};
   }

@@ -42,6 +42,7 @@ class SimGcd : public Method {
         teacher_temperature_(input.type, input.device) {}
 
   std::map<std::string, at::Tensor> parameters() const override { return head_.named_parameters(); }
+  std::vector<std::string> of_classes() const override { return {kPrototypes}; }
   std::vector<ReportedValue> reported() const override {
     return {{"cls"},
             {"distill"},
