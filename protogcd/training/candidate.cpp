@@ -74,14 +74,14 @@ void Training::run(Progress& progress, const Context& context) {
 
 Candidate Training::result() {
   Candidate candidate = describe(sets_);
-  const Prototypes found = method_->outcome(sets_).prototypes;
-  candidate.prototypes = unit_rows(found.centres).to(at::kCPU, at::kFloat);
-  candidate.temperature = found.temperature;
+  candidate.prototypes = method_->outcome(sets_).prototypes;
+  for (at::Tensor* values : {&candidate.prototypes.centres, &candidate.prototypes.bias})
+    if (values->defined()) *values = values->to(at::kCPU, at::kFloat);
   if (options_.sees_calibration)
     candidate.calibration = unit_features(sets_, SampleSet::kCalibration);
   if (options_.may_diverge) return candidate;
   for (const at::Tensor& values :
-       {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
+       {candidate.labelled, candidate.unlabelled, candidate.prototypes.centres}) {
     if (!values.isfinite().all().item<bool>()) {
       throw TrainingError(fmt::format("training with {} classes diverged: features are no numbers",
                                       options_.classes),

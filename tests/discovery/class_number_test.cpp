@@ -66,7 +66,7 @@ Candidate by_hand() {
   return {
       .labelled = at::tensor({1., 0., 0., 1.}).view({2, 2}).to(at::kFloat),
       .unlabelled = at::tensor({0.8, 0.6, 1., 0., 0.6, 0.8, -1., 0.}).view({4, 2}).to(at::kFloat),
-      .prototypes = at::tensor({1., 0., 0., 1., -1., 0.}).view({3, 2}).to(at::kFloat)};
+      .prototypes = {.centres = at::tensor({1., 0., 0., 1., -1., 0.}).view({3, 2}).to(at::kFloat)}};
 }
 
 TEST(PrototypeScore, IsAccuracyTimesTheProductOfUnnormalisedMeans) {
@@ -101,7 +101,7 @@ TEST(PrototypeScore, HundredsOfClassesDoNotUnderflow) {
   const at::Tensor features = at::eye(classes);
   const Candidate candidate{.labelled = features,
                             .unlabelled = at::cat({features * 0.5F, features * 0.5F}),
-                            .prototypes = features};
+                            .prototypes = {.centres = features}};
   const PrototypeScore score = prototype_score(candidate, at::arange(classes), classes);
   EXPECT_NEAR(score.log_centroids, classes * std::log(0.5), 1e-6);
 }
