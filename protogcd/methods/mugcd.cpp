@@ -115,6 +115,7 @@ void MuGcdOptions::declare(OptionTable& table) {
 }
 
 std::vector<std::string> MuGcdOptions::resolve(const MethodFacts& facts) {
+  check_teacher_momentum(momentum);
   std::vector<std::string> decided = gcd.resolve(facts);
   for (std::string& decision : head.resolve(facts)) decided.push_back(std::move(decision));
   return decided;

@@ -53,6 +53,14 @@ void declare_teacher_momentum(OptionTable& table, TeacherMomentum& momentum) {
       .at_most(1);
 }
 
+void check_teacher_momentum(const TeacherMomentum& momentum) {
+  if (momentum.base + momentum.last >= 1) return;
+  throw UsageError(fmt::format("{} {} and {} {}: together they must be at least 1",
+                               option_name("teacher_momentum"), momentum.base,
+                               option_name("last_teacher_momentum"), momentum.last),
+                   "the first step keeps their sum less 1 of the teacher");
+}
+
 void GcdStage::declare(OptionTable& table) {
   table
       .add("gcd_epochs", &epochs,

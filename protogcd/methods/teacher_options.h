@@ -21,6 +21,8 @@ struct TeacherTemperature {
 };
 
 void declare_teacher_momentum(OptionTable& table, TeacherMomentum& momentum);
+/// UsageError where the teacher would keep less than nothing of itself at first.
+void check_teacher_momentum(const TeacherMomentum& momentum);
 
 /// The features that a method begins with are those of a GCD training.
 struct GcdStage {

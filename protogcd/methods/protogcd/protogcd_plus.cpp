@@ -21,6 +21,7 @@ struct ProtoGcdPlusOptions : ProtoGcdOptions {
     gcd.declare(table);
   }
   std::vector<std::string> resolve(const MethodFacts& facts) override {
+    check_teacher_momentum(momentum);
     std::vector<std::string> decided = ProtoGcdOptions::resolve(facts);
     for (std::string& decision : gcd.resolve(facts)) decided.push_back(std::move(decision));
     return decided;
