@@ -68,37 +68,14 @@ double fit_of(TrainingMaterial& material, const at::Tensor& features, const Cont
   return so_far.frozen_accuracy;
 }
 
-std::int64_t epochs_before(const TrainOptions& options) {
-  const auto stage = stage_before(options);
-  return stage ? stage->epochs : 0;
-}
-
 /// One line before the work: how long it takes in all.
 void tell_time(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
-               bool estimates, bool tunes, bool calibrates, const Context& context) {
-  const TrainingSet& set = material.set();
-  const auto count = [&](SampleSet which) { return static_cast<std::int64_t>(set.count(which)); };
-  const Sampler sampler = material.make_sampler({}, 0);
-  const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
-             steps_per_epoch = static_cast<std::int64_t>(sampler.batches_per_epoch());
-  RunWork work{.views = count(SampleSet::kUnlabelled) + count(SampleSet::kTest) +
-                        count(SampleSet::kCalibration),
-               .steps = (options.epochs() + epochs_before(options)) *
-                        std::max<std::int64_t>(steps_per_epoch, 1),
-               .views_per_step = 2 * batch,
-               .fresh_views = !material.bank_plan()};
-  if (estimates || tunes || calibrates || options.look_at_data || options.set_foreign_aside)
-    work.views += count(SampleSet::kLabelled);
-  for (const auto& bank : {material.bank_plan(), material.strong_bank_plan()})
-    if (bank) work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
-  work.steps += steps_of_starts(material, options);
-  if (estimates) work.steps += estimate_steps(material, backbone, estimate_of(options), context);
-  if (tunes) work.steps += tuning_steps(material, options);
-  if (calibrates) work.steps += confidence_steps(material, options);
+               const FoundBefore& before, const Context& context) {
+  const RunWork work = work_of(material, backbone, options, before, context);
   context.log.info(fmt::format("about {} in all{}{}{}",
                                human_seconds(about_seconds(work, material, backbone)),
-                               estimates ? ", the number of classes included" : "",
-                               tunes ? ", the trials of settings included" : "",
+                               before.classes ? ", the number of classes included" : "",
+                               before.settings ? ", the trials of settings included" : "",
                                options.resume ? ", less what was done before" : ""));
 }
 
@@ -164,7 +141,8 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (estimates) check_class_number(material.set(), estimate_of(options));
   const bool tunes = can_tune(material, options, context);
   const bool calibrates = can_calibrate(material, options, context);
-  tell_time(material, backbone, options, estimates, tunes, calibrates, context);
+  tell_time(material, backbone, options,
+            {.classes = estimates, .settings = tunes, .confidence = calibrates}, context);
   // Early, to keep what is found before training.
   const bool begins_early = estimates || tunes || options.set_foreign_aside;
   if (begins_early) begin_folder(folder, material, history, options, config(options), context);

@@ -41,6 +41,7 @@ struct DcclOptions : MethodOptions {
   }
   bool decays_all() const override { return true; }
   bool sees_labelled() const override { return true; }
+  std::int64_t views_per_step(std::int64_t batch) const override { return 4 * batch; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

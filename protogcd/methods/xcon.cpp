@@ -31,6 +31,13 @@ struct XconOptions : MethodOptions {
   bool decays_all() const override { return true; }
   bool sees_labelled() const override { return true; }
   std::int64_t groups() const override { return experts; }
+  std::int64_t views_per_step(std::int64_t batch) const override {
+    return 2 * (batch + experts * images_of_expert(batch));
+  }
+  /// In a batch of its own.
+  std::int64_t images_of_expert(std::int64_t batch) const {
+    return (batch + experts - 1) / experts;
+  }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 
@@ -47,9 +54,11 @@ std::vector<std::vector<std::uint32_t>> members_of(const std::vector<std::int32_
 class Xcon : public Method {
  public:
   Xcon(const XconOptions& options, const MethodInput& input)
-      : options_(options), end_(options.clusters, input), members_(members_of(input.groups)) {
+      : options_(options),
+        end_(options.clusters, input),
+        members_(members_of(input.groups)),
+        images_(options.images_of_expert(input.batch)) {
     if (members_.empty()) members_.emplace_back();  // of nobody: all images are one group
-    images_ = (input.batch + options.experts - 1) / options.experts;
     for (std::size_t i = 0; i <= members_.size(); ++i)
       projections_.push_back(options.contrast.make(input, static_cast<std::int64_t>(i)));
   }
@@ -92,7 +101,7 @@ class Xcon : public Method {
   const XconOptions options_;
   const ClusterEnd end_;
   std::vector<std::vector<std::uint32_t>> members_;
-  std::int64_t images_ = 0;              ///< of an expert's batch
+  const std::int64_t images_;            ///< of an expert's batch
   std::vector<Projection> projections_;  ///< of all images, then of each expert
 };
 

@@ -204,6 +204,21 @@ TEST_P(EveryMethod, TheNumbersOfTheEpochAreTheDeclaredOnes) {
   EXPECT_EQ(std::ssize(numbers), declared);
 }
 
+TEST_P(EveryMethod, TheViewsOfAStepAreThoseOfItsStreams) {
+  const auto method = choice_->make({.width = 8,
+                                     .classes = {"a", "b"},
+                                     .old_classes = 1,
+                                     .labelled = 3,
+                                     .unlabelled = 3,
+                                     .groups = {0, 1, 2, 0, 1, 2},
+                                     .batch = 13,
+                                     .epochs = 4});
+  std::int64_t views = 0;
+  for (const BatchStream& stream : method->streams())
+    views += stream.views * (stream.images > 0 ? stream.images : 13);
+  EXPECT_EQ(choice_->views_per_step(13), views);
+}
+
 /// A method that asks to stop after some of its steps, as a person would.
 class Stopping : public Method {
  public:
@@ -252,6 +267,9 @@ struct StoppingOptions : MethodOptions {
   bool sees_strong() const override { return inner->sees_strong(); }
   bool decays_all() const override { return inner->decays_all(); }
   std::int64_t groups() const override { return inner->groups(); }
+  std::int64_t views_per_step(std::int64_t batch) const override {
+    return inner->views_per_step(batch);
+  }
   std::optional<FirstStage> first_stage() const override { return inner->first_stage(); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {
     return std::make_unique<Stopping>(inner->make(input), stop, after);
