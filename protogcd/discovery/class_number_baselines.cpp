@@ -130,10 +130,10 @@ std::int64_t count_by_splits(const Candidate& frozen, const at::Tensor& labels, 
     const Clustering clusters = semi_supervised_kmeans(
         points, known,
         {.k = k, .starts = kStartsOfRound, .seed = context.seed, .stop = context.stop});
-    const SplitMergeStep step =
-        split_and_merge(rows, clusters.labels, clusters.centroids.to(at::kDouble),
-                        halves_of(rows.to(at::kFloat), clusters.labels, k, k_old, context.seed),
-                        k_old, prior, {.chance = 0}, [] { return 1.0; });
+    const SplitMergeStep step = split_and_merge(
+        rows, clusters.labels, clusters.centroids.to(at::kDouble),
+        halves_of(rows.to(at::kFloat), clusters.labels, k, k_old, context.seed, context.stop),
+        k_old, prior, {.chance = 0}, [] { return 1.0; }, context.stop);
     const std::int64_t now = std::min(step.centres.size(0), k_max);
     if (now == k) break;
     k = now;

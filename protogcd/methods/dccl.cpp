@@ -129,7 +129,8 @@ void Dccl::find(const EpochInput& input) {
   if (!rows.isfinite().all().item<bool>()) return;  // the loop says that training diverged
   ConceptOptions how = options_.concepts;
   how.map.seed = seed_ + static_cast<std::uint64_t>(input.epoch);
-  const Concepts found = find_concepts(unit_rows(rows), known_labels(input.sets), how);
+  const Concepts found =
+      find_concepts(unit_rows(rows), known_labels(input.sets), how, input.sets.stop());
   const at::Tensor of_image = at::tensor(found.of_image).to(at::kLong);
   concept_.copy_(of_image);
   memory_.begin(rows, of_image, found.count);

@@ -122,10 +122,11 @@ void Gpc::find_prototypes(const EpochInput& input) {
   RandomStream random({.seed = seed_,
                        .purpose = RandomPurpose::kClustering,
                        .epoch = static_cast<std::uint32_t>(input.epoch)});
-  const SplitMergeStep step =
-      split_and_merge(rows, labels, found.centroids.to(at::kCPU, at::kDouble),
-                      halves_of(rows.to(at::kFloat), labels, k_, old_classes_, seed_), old_classes_,
-                      prior, options_.changes, [&] { return random.uniform(); });
+  const StopToken stop = input.sets.stop();
+  const SplitMergeStep step = split_and_merge(
+      rows, labels, found.centroids.to(at::kCPU, at::kDouble),
+      halves_of(rows.to(at::kFloat), labels, k_, old_classes_, seed_, stop), old_classes_, prior,
+      options_.changes, [&] { return random.uniform(); }, stop);
   at::Tensor nearest = nearest_centres(rows, step.centres);
   nearest.narrow(0, 0, labelled_).copy_(input.sets.labels());
   const std::int64_t used = step.centres.size(0);

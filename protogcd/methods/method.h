@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/stop.h"
 #include "protogcd/data/sample.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/engine/view_source.h"
@@ -113,6 +114,8 @@ class SetFeatures {
   virtual void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) = 0;
   /// Of the labelled images, [N_l] int64 on the CPU.
   virtual at::Tensor labels() const = 0;
+  /// What is made of them may take long: it looks here and throws InterruptedError.
+  virtual StopToken stop() const { return {}; }
 };
 
 /// All features of a set as unit rows, on the CPU in float32: [N, D], or [0] where it is empty.
@@ -183,7 +186,9 @@ class Method {
   virtual std::vector<BatchStream> streams() const { return {BatchStream{}}; }
   virtual std::vector<ReportedValue> reported() const = 0;
 
-  /// Returns the epoch's numbers: the values of kSchedule, in the order of `reported`.
+  /// Returns the epoch's numbers: the values of kSchedule, in the order of `reported`. Where it
+  /// throws InterruptedError (SetFeatures::stop), the run goes on with the same epoch later: what
+  /// it had changed by then must not change what it comes to.
   virtual std::vector<double> begin_epoch(const EpochInput& epoch) = 0;
   /// Places of the images that a stream draws in an epoch that has begun, `batches` times `batch`
   /// of them, step after step; depends on the state and its arguments alone. Empty: half labelled,

@@ -150,8 +150,9 @@ MethodInput prepared_input(TrainingMaterial& material, const Backbone& backbone,
   MaterialFeatures sets(material, *blocks, context, plan);
   const at::Tensor rows = at::cat(
       {unit_features(sets, SampleSet::kLabelled), unit_features(sets, SampleSet::kUnlabelled)});
-  const Clustering found = kmeans(Points(rows, "features"),
-                                  {.k = std::min(method.groups(), rows.size(0)), .seed = seed});
+  const Clustering found =
+      kmeans(Points(rows, "features"),
+             {.k = std::min(method.groups(), rows.size(0)), .seed = seed, .stop = context.stop});
   const at::Tensor groups = found.labels.to(at::kCPU, at::kInt).contiguous();
   const auto* first = groups.const_data_ptr<std::int32_t>();
   input.groups.assign(first, first + groups.numel());

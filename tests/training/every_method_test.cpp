@@ -219,17 +219,25 @@ TEST_P(EveryMethod, TheViewsOfAStepAreThoseOfItsStreams) {
   EXPECT_EQ(choice_->views_per_step(13), views);
 }
 
-/// A method that asks to stop after some of its steps, as a person would.
+/// When a method asks to stop, as a person would, and how often it has taken a step since.
+struct StopWish {
+  StopToken stop = {};
+  int after_steps = 0;         ///< 0: after none
+  std::int64_t in_epoch = -1;  ///< as it begins
+  std::shared_ptr<int> steps_since = std::make_shared<int>(0);
+};
+
 class Stopping : public Method {
  public:
-  Stopping(std::unique_ptr<Method> method, StopToken stop, int after)
-      : method_(std::move(method)), stop_(std::move(stop)), left_(after) {}
+  Stopping(std::unique_ptr<Method> method, StopWish wish)
+      : method_(std::move(method)), wish_(std::move(wish)) {}
   std::map<std::string, at::Tensor> parameters() const override { return method_->parameters(); }
   std::map<std::string, at::Tensor> state() const override { return method_->state(); }
   std::optional<Teacher> teacher() const override { return method_->teacher(); }
   std::vector<BatchStream> streams() const override { return method_->streams(); }
   std::vector<ReportedValue> reported() const override { return method_->reported(); }
   std::vector<double> begin_epoch(const EpochInput& epoch) override {
+    if (epoch.epoch == wish_.in_epoch) wish_.stop.request_stop();
     return method_->begin_epoch(epoch);
   }
   std::vector<std::uint32_t> draws(std::size_t stream, std::int64_t epoch, std::size_t batches,
@@ -241,19 +249,19 @@ class Stopping : public Method {
   }
   void after_update() override {
     method_->after_update();
-    if (--left_ == 0) stop_.request_stop();
+    if (wish_.stop.stop_requested()) ++*wish_.steps_since;
+    if (--wish_.after_steps == 0) wish_.stop.request_stop();
   }
   Outcome outcome(SetFeatures& sets) const override { return method_->outcome(sets); }
 
  private:
   std::unique_ptr<Method> method_;
-  StopToken stop_;
-  int left_;
+  StopWish wish_;
 };
 
 struct StoppingOptions : MethodOptions {
-  StoppingOptions(MethodChoice inner_choice, StopToken token, int steps)
-      : inner(std::move(inner_choice)), stop(std::move(token)), after(steps) {}
+  StoppingOptions(MethodChoice inner_choice, StopWish when)
+      : inner(std::move(inner_choice)), wish(std::move(when)) {}
   std::string name() const override { return inner->name(); }
   std::unique_ptr<MethodOptions> copy() const override {
     return std::make_unique<StoppingOptions>(*this);
@@ -272,12 +280,11 @@ struct StoppingOptions : MethodOptions {
   }
   std::optional<FirstStage> first_stage() const override { return inner->first_stage(); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {
-    return std::make_unique<Stopping>(inner->make(input), stop, after);
+    return std::make_unique<Stopping>(inner->make(input), wish);
   }
 
   MethodChoice inner;
-  StopToken stop;
-  int after;
+  StopWish wish;
 };
 
 /// A run of the library, without the program.
@@ -307,6 +314,17 @@ struct LibraryRun {
     return discover(with, {.device = "cpu", .dtype = "float32", .threads = 1, .stop = stop});
   }
 
+  /// The same run stopped and resumed, in another folder.
+  void run_stopped(DiscoverOptions with, const std::string& name, const StopWish& wish) const {
+    with.train.out = tiny.folder / name;
+    with.train.method = MethodChoice(StoppingOptions(choice, wish));
+    EXPECT_THROW(run(with, wish.stop), InterruptedError);
+    EXPECT_FALSE(std::filesystem::exists(with.train.out / "predictions.csv"));
+    with.train.method = choice;
+    with.train.resume = true;
+    run(with);
+  }
+
   const TinyRun tiny{4};
   const MethodChoice choice;
 };
@@ -320,16 +338,22 @@ TEST_P(EveryMethod, StoppedInTheMiddleOfAnEpochAndResumedIsStraight) {
     straight.train.material.use_bank = bank;
     library.run(straight);
 
-    const StopToken stop;
-    DiscoverOptions stopped = straight;
-    stopped.train.out = library.tiny.folder / (kind + "-stopped");
-    stopped.train.method = MethodChoice(StoppingOptions(library.choice, stop, 6));
-    EXPECT_THROW(library.run(stopped, stop), InterruptedError);
-    EXPECT_FALSE(std::filesystem::exists(stopped.train.out / "predictions.csv"));
-    stopped.train.method = library.choice;
-    stopped.train.resume = true;
-    library.run(stopped);
+    library.run_stopped(straight, kind + "-stopped", {.after_steps = 6});
     library.tiny.expect_same(kind + "-stopped", kind + "-straight");
+  }
+}
+
+// What these do with all images before an epoch may take as long as the epoch.
+TEST(EpochsBeginning, StoppedInItNoStepIsTakenAndTheRunGoesOnStraight) {
+  for (const char* name : {"dccl", "gpc"}) {
+    SCOPED_TRACE(name);
+    const LibraryRun library(name);
+    const DiscoverOptions straight = library.options("straight");
+    library.run(straight);
+    const StopWish wish{.in_epoch = 2};
+    library.run_stopped(straight, "stopped", wish);
+    EXPECT_EQ(*wish.steps_since, 0);
+    library.tiny.expect_same("stopped", "straight");
   }
 }
 
