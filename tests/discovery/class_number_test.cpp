@@ -204,6 +204,28 @@ TEST_F(Counting, MaxAccMakesTheOldClassesWhole) {
   EXPECT_NEAR(max_acc(clouds.candidate, clouds.labels, 4, 60, context_), 12, 2);
 }
 
+TEST_F(Counting, SplitsAndMergesSayWhetherTheirNumberStayed) {
+  const Clouds clouds(12, 4);
+  // Too few images to be split, and but one new cluster.
+  const Candidate few{.labelled = unit_rows(at::rand({4, 4})),
+                      .unlabelled = unit_rows(at::rand({5, 4}))};
+  const SplitCount changing = count_by_splits(clouds.candidate, clouds.labels, 4, 60, context_),
+                   settled =
+                       count_by_splits(few, at::tensor({0, 0, 1, 1}, at::kLong), 2, 5, context_);
+  EXPECT_FALSE(changing.has_settled);
+  EXPECT_TRUE(settled.has_settled);
+  EXPECT_EQ(settled.k, 3);
+  for (const SplitCount& found : {changing, settled}) {
+    const ClassNumber number{.k = found.k,
+                             .k_old = 2,
+                             .basis = ClassNumberBasis::kGpc,
+                             .has_settled = found.has_settled};
+    EXPECT_THAT(ClassNumber::from_json(number.to_json()).in_words(),
+                HasSubstr(found.has_settled ? "until this number stayed"
+                                            : "still changing in the last round"));
+  }
+}
+
 TEST_F(Counting, FeaturesThatAreAllTheSameGiveTheLowestNumber) {
   const Candidate same{
       .labelled = at::ones({6, 4}) / 2, .unlabelled = at::ones({10, 4}) / 2, .prototypes = {}};
