@@ -49,12 +49,43 @@ MethodChoice method_of(const std::string& name) {
   return choice;
 }
 
+/// Features of the images that are trained on, in three groups: what a method finds in them before
+/// an epoch matters in the steps.
+class GroupedImages : public SetFeatures {
+ public:
+  GroupedImages(std::int64_t classes, at::ScalarType type, at::Device device) : classes_(classes) {
+    auto random = at::make_generator<at::CPUGeneratorImpl>(5);
+    const at::Tensor centres = at::randn({kGroups, kTiny.width}, random, at::kDouble);
+    const at::Tensor own = at::arange(kImages, at::kLong).remainder(kGroups);
+    for (at::Tensor* rows : {&labelled_, &unlabelled_}) {
+      const at::Tensor noise = at::randn({kImages, kTiny.width}, random, at::kDouble);
+      *rows = (centres.index_select(0, own) + 0.3 * noise).to(device, type);
+    }
+  }
+  static constexpr std::int64_t kGroups = 3;
+
+  std::int64_t count(SampleSet set) const override {
+    return set == SampleSet::kLabelled || set == SampleSet::kUnlabelled ? kImages : 0;
+  }
+  void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override {
+    if (set == SampleSet::kLabelled) use(labelled_);
+    if (set == SampleSet::kUnlabelled) use(unlabelled_);
+  }
+  at::Tensor labels() const override { return at::arange(kImages, at::kLong).remainder(classes_); }
+
+ private:
+  const std::int64_t classes_;
+  at::Tensor labelled_, unlabelled_;
+};
+
 struct StepSetting {
   at::Device device = at::kCPU;
   at::ScalarType type = at::kDouble;
   bool recorded = false;
   std::int64_t classes = 9;
   bool labels = true;
+  bool knows_images = true;  ///< else there are no sets to look at, and no groups
+  std::int64_t old_classes() const { return std::min<std::int64_t>(classes, 5); }
 };
 
 struct Trained {
@@ -68,11 +99,16 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
   const Vit vit(kTiny, weights, setting.type);
   const auto blocks = make_trained_blocks(vit, 1, setting.type, setting.device);
   std::vector<std::string> names(static_cast<std::size_t>(setting.classes));
+  std::vector<std::int32_t> groups;
+  for (std::int32_t place = 0; setting.knows_images && place < 2 * kImages; ++place)
+    groups.push_back(place % GroupedImages::kGroups);
   const auto method = choice->make({.width = kTiny.width,
                                     .classes = names,
-                                    .old_classes = std::min<std::int64_t>(setting.classes, 5),
+                                    .old_classes = setting.old_classes(),
                                     .labelled = kImages,
                                     .unlabelled = kImages,
+                                    .groups = groups,
+                                    .batch = kImages,
                                     .epochs = kEpochs,
                                     .seed = 0,
                                     .type = setting.type,
@@ -98,7 +134,7 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
       return values.narrow(0, first, own).to(setting.device);
     };
     batches.push_back(
-        {.labels = mine(places.remainder(std::min<std::int64_t>(setting.classes, 5))),
+        {.labels = mine(places.remainder(setting.old_classes())),
          .labelled =
              mine((setting.labels ? places.remainder(2) : at::zeros_like(places)).to(setting.type)),
          .places = mine(places),
@@ -109,9 +145,11 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
   at::Tensor sum = at::zeros({}, losses.options());
   CapturedWork work(setting.recorded ? setting.device : at::Device(at::kCPU));
   NoSets none;
+  GroupedImages images(setting.old_classes(), setting.type, setting.device);
+  SetFeatures& sets = setting.knows_images ? static_cast<SetFeatures&>(images) : none;
   for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
     rate.set(0.1 / static_cast<double>(epoch + 1));
-    method->begin_epoch({.epoch = epoch, .images_per_step = kImages, .sets = none});
+    method->begin_epoch({.epoch = epoch, .images_per_step = kImages, .sets = sets});
     sum.zero_();
     for (std::int64_t i = 0; i < kStepsPerEpoch; ++i) {
       step.set_time(epoch * kStepsPerEpoch + i, kEpochs * kStepsPerEpoch);
@@ -185,6 +223,16 @@ TEST_P(EveryMethod, ABatchWithoutLabelsAndASingleClassAreDefined) {
     const Trained result = trained(choice_, setting);
     EXPECT_TRUE(result.values.isfinite().all().item<bool>());
     for (const double loss : result.losses) EXPECT_TRUE(std::isfinite(loss));
+  }
+}
+
+// Else the tests above would not see what these do with it.
+TEST(StepsOfMethods, HearWhatIsKnownOfTheImages) {
+  for (const char* name : {"xcon", "dccl", "gpc", "orca"}) {
+    const MethodChoice choice = method_of(name);
+    const double with = trained(choice).losses.back(),
+                 without = trained(choice, {.knows_images = false}).losses.back();
+    EXPECT_GT(std::abs(with - without), 1e-5) << name;
   }
 }
 
