@@ -39,6 +39,16 @@ double TeacherTemperature::at(std::int64_t epoch) const {
   return static_cast<double>(epoch) * ((last - first) / static_cast<double>(end)) + first;
 }
 
+void TaughtClassifierOptions::declare(OptionTable& table, const char* who_says) {
+  table.add("sup_weight", &sup_weight, "share of the supervised terms").at_least(0).at_most(1);
+  table
+      .add("memax_weight", &memax_weight,
+           fmt::format("weight of the mean prediction's entropy; {} (docs/methods.md)", who_says))
+      .at_least(0);
+  table.add("student_temperature", &student_temperature, "of predictions").above(0);
+  teacher_temperature.declare(table);
+}
+
 void declare_teacher_momentum(OptionTable& table, TeacherMomentum& momentum) {
   table
       .add("teacher_momentum", &momentum.base,
