@@ -295,9 +295,12 @@ ClassNumber Estimator::by_others() {
   if (rule_ == ClassNumberRule::kInfomap)
     return answered(count_communities(frozen, labels_, k_old_, k_max_, context_),
                     ClassNumberBasis::kInfomap);
-  if (rule_ == ClassNumberRule::kGpc)
-    return answered(count_by_splits(frozen, labels_, k_old_, k_max_, context_),
-                    ClassNumberBasis::kGpc);
+  if (rule_ == ClassNumberRule::kGpc) {
+    const SplitCount found = count_by_splits(frozen, labels_, k_old_, k_max_, context_);
+    ClassNumber result = answered(found.k, ClassNumberBasis::kGpc);
+    result.has_settled = found.has_settled;
+    return result;
+  }
   const auto ks = class_number_grid(std::max<std::int64_t>(k_old_, 2), k_max_);
   const auto curve = cluster_curve(frozen, labels_, ks, kStarts, context_);
   std::vector<double> inertias, silhouettes;

@@ -115,8 +115,8 @@ std::int64_t count_communities(const Candidate& frozen, const at::Tensor& labels
   return std::clamp<std::int64_t>(found.count, std::max<std::int64_t>(k_old, 1), k_max);
 }
 
-std::int64_t count_by_splits(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
-                             std::int64_t k_max, const Context& context) {
+SplitCount count_by_splits(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
+                           std::int64_t k_max, const Context& context) {
   // In all of a backbone's dimensions the likelihood follows the size of a cluster, not its shape.
   constexpr std::int64_t kDirections = 32, kRounds = 20, kStartsOfRound = 3,
                          kFirstWithoutLabels = 10;
@@ -130,15 +130,15 @@ std::int64_t count_by_splits(const Candidate& frozen, const at::Tensor& labels, 
     const Clustering clusters = semi_supervised_kmeans(
         points, known,
         {.k = k, .starts = kStartsOfRound, .seed = context.seed, .stop = context.stop});
-    const SplitMergeStep step =
-        split_and_merge(rows, clusters.labels, clusters.centroids.to(at::kDouble),
-                        halves_of(rows.to(at::kFloat), clusters.labels, k, k_old, context.seed),
-                        k_old, prior, {.chance = 0}, [] { return 1.0; });
+    const SplitMergeStep step = split_and_merge(
+        rows, clusters.labels, clusters.centroids.to(at::kDouble),
+        halves_of(rows.to(at::kFloat), clusters.labels, k, k_old, context.seed, context.stop),
+        k_old, prior, {.chance = 0}, [] { return 1.0; }, context.stop);
     const std::int64_t now = std::min(step.centres.size(0), k_max);
-    if (now == k) break;
+    if (now == k) return {.k = k, .has_settled = true};
     k = now;
   }
-  return k;
+  return {.k = k};
 }
 
 }  // namespace protogcd

@@ -7,7 +7,7 @@
 //   infomap     DCCL's (Pu et al. 2023): communities of the graph of nearest images
 //               (methods/concepts.h)
 //   gpc         GPC's (Zhao et al. 2023): clusters are split and merged by their likelihood until
-//               their number stays (methods/split_merge.h)
+//               their number stays, or 20 times (methods/split_merge.h)
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,12 @@ std::int64_t max_acc(const Candidate& frozen, const at::Tensor& labels, std::int
 /// The same arguments; within k_old and k_max.
 std::int64_t count_communities(const Candidate& frozen, const at::Tensor& labels,
                                std::int64_t k_old, std::int64_t k_max, const Context& context);
-std::int64_t count_by_splits(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
-                             std::int64_t k_max, const Context& context);
+struct SplitCount {
+  std::int64_t k = 0;
+  bool has_settled = false;  ///< else the last round still changed it
+};
+SplitCount count_by_splits(const Candidate& frozen, const at::Tensor& labels, std::int64_t k_old,
+                           std::int64_t k_max, const Context& context);
 
 /// Of k-means clusters of all images, for each number of clusters: the share of the labelled images
 /// that are in the cluster matched to their class. What max-acc maximises.

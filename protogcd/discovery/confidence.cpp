@@ -14,14 +14,14 @@
 namespace protogcd {
 namespace {
 
-// Of cosines: below the least the nearest prototype is all, above the most none is told from
-// another.
-constexpr double kLeastTemperature = 0.01, kMostTemperature = 1;
+// Times the method's own: below the least the nearest prototype is all, above the most none is told
+// from another.
+constexpr double kLeastTemperature = 0.1, kMostTemperature = 10;
 constexpr std::size_t kLeastJudged = 20;  // fewer images say nothing of how often one is right
 
 /// Some of the images that a trial was judged by.
 struct Judged {
-  std::vector<float> cosines;  ///< [N, K]
+  std::vector<float> scores;  ///< [N, K]
   std::vector<bool> right;
   std::vector<double> worth;
 };
@@ -29,12 +29,12 @@ struct Judged {
 /// Those whose class is an old one, or those whose class is new.
 Judged judged(const TrialScore& score, bool in_new, std::int64_t old_classes) {
   Judged some;
-  const at::Tensor rows = score.cosines.contiguous(), found = rows.argmax(1);
+  const at::Tensor rows = score.scores.contiguous(), found = rows.argmax(1);
   const auto* places = found.const_data_ptr<std::int64_t>();
   for (std::size_t i = 0; i < score.right.size(); ++i) {
     if ((places[i] >= old_classes) != in_new) continue;
     const auto* row = rows.const_data_ptr<float>() + static_cast<std::int64_t>(i) * rows.size(1);
-    some.cosines.insert(some.cosines.end(), row, row + rows.size(1));
+    some.scores.insert(some.scores.end(), row, row + rows.size(1));
     some.right.push_back(score.right[i]);
     some.worth.push_back(score.worth[i]);
   }
@@ -85,9 +85,8 @@ Confidence calibrate_confidence(TrainingMaterial& material, const Backbone& back
   const HiddenSplit& split = *model.plan.split;
   const TrialScore score =
       judge_trial(trained, material.set(), split, expected_old_share(dataset, k));
-  Confidence found{.old_temperature = trained.temperature,
-                   .new_temperature = trained.temperature,
-                   .images = score.right.size()};
+  const double own = trained.prototypes.temperature;
+  Confidence found{.old_temperature = own, .new_temperature = own, .images = score.right.size()};
   std::vector<float> before, after;
   std::vector<bool> right;
   std::vector<double> worth;
@@ -98,14 +97,14 @@ Confidence calibrate_confidence(TrainingMaterial& material, const Backbone& back
     const auto classes = static_cast<std::size_t>(k);
     // Where none can be right, as all are of hidden classes, the others' share is not known.
     if (some.right.size() >= kLeastJudged && std::ranges::count(some.right, true) > 0) {
-      temperature = fit_temperature(some.cosines, classes, some.right, some.worth,
-                                    kLeastTemperature, kMostTemperature);
+      temperature = fit_temperature(some.scores, classes, some.right, some.worth,
+                                    kLeastTemperature * own, kMostTemperature * own);
     }
     const auto append = [&](std::vector<float>& to, double at) {
-      const std::vector<float> tops = top_posteriors(some.cosines, classes, at);
+      const std::vector<float> tops = top_posteriors(some.scores, classes, at);
       to.insert(to.end(), tops.begin(), tops.end());
     };
-    append(before, trained.temperature);
+    append(before, own);
     append(after, temperature);
     right.insert(right.end(), some.right.begin(), some.right.end());
     worth.insert(worth.end(), some.worth.begin(), some.worth.end());
@@ -113,7 +112,7 @@ Confidence calibrate_confidence(TrainingMaterial& material, const Backbone& back
   found.error_before = calibration_error(before, right, worth);
   found.error_after = calibration_error(after, right, worth);
   if (found.error_after > found.error_before) {  // least log loss need not be the fairest bet
-    found.old_temperature = found.new_temperature = trained.temperature;
+    found.old_temperature = found.new_temperature = own;
     found.error_after = found.error_before;
   }
   return found;

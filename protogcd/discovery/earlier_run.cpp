@@ -148,17 +148,17 @@ TakenHead head_of(const EarlierRun& earlier, const ModelInfo& info) {
   return taken;
 }
 
-TakenFrom taken_from(const EarlierRun& earlier, const ModelInfo& info, const Method& method) {
+TakenFrom taken_from(const EarlierRun& earlier, const ModelInfo& info, const Method& method,
+                     std::vector<std::string> parameters) {
   TakenFrom taken{.run = earlier.run,
                   .is_first_stage = earlier.is_first_stage,
                   .method = earlier.info.method,
                   .sha256 = earlier.info.tensors_sha256,
-                  .first_block = earlier.info.first_trained_block};
+                  .first_block = earlier.info.first_trained_block,
+                  .tensors = std::move(parameters)};
   if (!earlier.gives_head) return taken;
-  const TakenHead head = head_of(earlier, info);
-  taken.tensors = head.fitting(method.parameters());
   // A clustering has no prototypes to begin with, but numbers its clusters by all of them.
-  if (!method.parameters().contains(kPrototypes) && !head.has_every_class()) return taken;
+  if (method.of_classes().empty() && !head_of(earlier, info).has_every_class()) return taken;
   const std::vector<std::int64_t> places = places_of(earlier.info, info);
   for (std::size_t c = 0; c < places.size(); ++c) {
     if (places[c] < 0) continue;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "protogcd/core/log.h"
 #include "protogcd/discovery/train_options.h"
@@ -37,8 +38,9 @@ Backbone with_blocks_of(const EarlierRun& earlier, const Backbone& backbone);
 /// runs have as many old and new classes.
 TakenHead head_of(const EarlierRun& earlier, const ModelInfo& info);
 
-/// What `method` took.
-TakenFrom taken_from(const EarlierRun& earlier, const ModelInfo& info, const Method& method);
+/// What `method` took, of parameters these (TakenHead::give_to).
+TakenFrom taken_from(const EarlierRun& earlier, const ModelInfo& info, const Method& method,
+                     std::vector<std::string> parameters);
 /// Says it, and why new classes are not what they were.
 void tell_taken(const TakenFrom& taken, const EarlierRun& earlier, const ModelInfo& info,
                 const Logger& log);

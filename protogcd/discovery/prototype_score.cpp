@@ -20,8 +20,8 @@ at::Tensor class_means(const at::Tensor& features, const at::Tensor& labels,
   return sums / at::bincount(classes, {}, old_classes).unsqueeze(1);
 }
 
-at::Tensor nearest(const at::Tensor& features, const at::Tensor& prototypes) {
-  return at::mm(features, prototypes.t()).argmax(1);
+at::Tensor nearest(const at::Tensor& features, const Prototypes& prototypes) {
+  return prototypes.scores(prototypes.cosines(features)).argmax(1);
 }
 
 }  // namespace

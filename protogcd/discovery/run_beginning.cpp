@@ -36,6 +36,15 @@ void add_to_run_file(const RunFolder& folder, const nlohmann::json& more) {
 
 }  // namespace
 
+ModelInfo model_info(const Backbone& backbone, const Dataset& dataset, std::int64_t k,
+                     const TrainOptions& options) {
+  ModelInfo info = untrained_model_info(backbone, dataset.old_names(), k, options.material.reading);
+  info.method = options.method->name();
+  if (options.material.grad_from_block)
+    info.first_trained_block = *options.material.grad_from_block;
+  return info;
+}
+
 std::map<std::string, std::string> identity_of(const TrainOptions& options, const ModelInfo& info,
                                                const TrainingMaterial& material,
                                                std::uint64_t seed) {

@@ -16,6 +16,10 @@
 
 namespace protogcd {
 
+/// The model of K classes that a run will train.
+ModelInfo model_info(const Backbone& backbone, const Dataset& dataset, std::int64_t k,
+                     const TrainOptions& options);
+
 /// Everything a run's numbers depend on, by name: the options, and what they come to here.
 std::map<std::string, std::string> identity_of(const TrainOptions& options, const ModelInfo& info,
                                                const TrainingMaterial& material,

@@ -6,6 +6,12 @@
 #include <chrono>
 #include <limits>
 
+#include "protogcd/discovery/confidence.h"
+#include "protogcd/discovery/first_stage.h"
+#include "protogcd/discovery/starts.h"
+#include "protogcd/discovery/train.h"
+#include "protogcd/discovery/tune.h"
+
 namespace protogcd {
 namespace {
 
@@ -48,13 +54,42 @@ double seconds_per_view(const TrainingMaterial& material, const Backbone& backbo
 
 }  // namespace
 
+RunWork work_of(TrainingMaterial& material, const Backbone& backbone, const TrainOptions& options,
+                const FoundBefore& before, const Context& context) {
+  const TrainingSet& set = material.set();
+  const auto count = [&](SampleSet which) { return static_cast<std::int64_t>(set.count(which)); };
+  RunWork work{.views = count(SampleSet::kUnlabelled) + count(SampleSet::kTest) +
+                        count(SampleSet::kCalibration),
+               .fresh_views = !material.bank_plan()};
+  if (before.classes || before.settings || before.confidence || options.look_at_data ||
+      options.set_foreign_aside)
+    work.views += count(SampleSet::kLabelled);
+  for (const auto& bank : {material.bank_plan(), material.strong_bank_plan()})
+    if (bank) work.views += bank->layout.views * static_cast<std::int64_t>(set.train().size());
+  const auto batch = static_cast<std::int64_t>(material.make_sampler({}, 0).batch_size());
+  const auto add_steps = [&](const MethodOptions& method, std::int64_t steps) {
+    work.steps += steps;
+    work.step_views += steps * method.views_per_step(batch);
+  };
+  const std::int64_t per_epoch = material.steps_per_epoch();
+  if (const auto stage = stage_before(options))
+    add_steps(*stage->method, stage->epochs * per_epoch);
+  add_steps(*options.method, options.epochs() * per_epoch + steps_of_starts(material, options));
+  if (before.classes)
+    add_steps(*options.method, estimate_steps(material, backbone, estimate_of(options), context));
+  if (before.settings) add_steps(*options.method, tuning_steps(material, options));
+  if (before.confidence) add_steps(*options.method, confidence_steps(material, options));
+  return work;
+}
+
 double about_seconds(const RunWork& work, const TrainingMaterial& material,
                      const Backbone& backbone) {
   const double per_view = seconds_per_view(material, backbone);
-  double per_step = static_cast<double>(work.views_per_step) * per_view *
+  double in_steps = static_cast<double>(work.step_views) * per_view *
                     (step_share(material, backbone) + (work.fresh_views ? 1 : 0));
-  if (material.placement().device.is_cuda()) per_step = std::max(per_step, kLeastGpuStep);
-  return static_cast<double>(work.views) * per_view + static_cast<double>(work.steps) * per_step;
+  if (material.placement().device.is_cuda())
+    in_steps = std::max(in_steps, static_cast<double>(work.steps) * kLeastGpuStep);
+  return static_cast<double>(work.views) * per_view + in_steps;
 }
 
 }  // namespace protogcd

@@ -63,8 +63,9 @@ Starts try_starts(TrainingMaterial& material, const Backbone& backbone, std::int
                     context.progress());
   Starts starts;
   for (const Candidate& trained : train_candidates(material, backbone, models, progress, context)) {
-    const at::Tensor logits =
-        at::matmul(trained.unlabelled, trained.prototypes.t()) / trained.temperature;  // [N_u, K]
+    const Prototypes& prototypes = trained.prototypes;
+    const at::Tensor logits = prototypes.scores(prototypes.cosines(trained.unlabelled)) /
+                              prototypes.temperature;  // [N_u, K]
     const at::Tensor log_p = at::log_softmax(logits, 1);
     starts.doubt.push_back(-(log_p.exp() * log_p).sum(1).mean().item<double>());
     const at::Tensor classes = logits.argmax(1).to(at::kInt);

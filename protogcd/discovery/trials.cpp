@@ -43,14 +43,14 @@ CandidateOptions short_training(const TrainOptions& options, const TrainingMater
 TrialScore judge_trial(const Candidate& model, const TrainingSet& set, const HiddenSplit& split,
                        double old_share) {
   constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
-  for (const at::Tensor& values : {model.unlabelled, model.calibration, model.prototypes})
+  for (const at::Tensor& values : {model.unlabelled, model.calibration, model.prototypes.centres})
     if (!values.isfinite().all().item<bool>())
       return {.old_classes = kNotMeasured, .new_classes = kNotMeasured};
   // The hidden images are the first of its unlabelled ones.
   const at::Tensor features = at::cat(
       {model.unlabelled.narrow(0, 0, std::ssize(split.hidden)), model.calibration});  // [N, D]
-  const at::Tensor cosines = features.matmul(model.prototypes.t());                   // [N, K]
-  const at::Tensor nearest = cosines.argmax(1).to(at::kInt);
+  const at::Tensor scores = model.prototypes.scores(model.prototypes.cosines(features));
+  const at::Tensor nearest = scores.argmax(1).to(at::kInt);
   const std::span found(nearest.const_data_ptr<std::int32_t>(),
                         static_cast<std::size_t>(nearest.numel()));
   const auto number = [&](std::int32_t label) {
@@ -72,7 +72,7 @@ TrialScore judge_trial(const Candidate& model, const TrainingSet& set, const Hid
   const double worth_of_old = of_old == 0 ? 0 : old_share / static_cast<double>(of_old),
                worth_of_new = (1 - old_share) / static_cast<double>(std::ssize(wanted) - of_old);
   TrialScore score{
-      .old_classes = accuracy.old_classes, .new_classes = accuracy.new_classes, .cosines = cosines};
+      .old_classes = accuracy.old_classes, .new_classes = accuracy.new_classes, .scores = scores};
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     score.worth.push_back(wanted[i] < old_classes ? worth_of_old : worth_of_new);
     score.right.push_back(mapping.class_of_cluster[static_cast<std::size_t>(found[i])] ==

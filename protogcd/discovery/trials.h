@@ -27,7 +27,7 @@ struct TrialScore {
   double old_classes = 0, new_classes = 0, together = 0;
   std::vector<double> worth = {};  ///< of each image: what it adds to `together` where it is right
   std::vector<bool> right = {};
-  at::Tensor cosines = {};  ///< of these images with the prototypes, [N, K]
+  at::Tensor scores = {};  ///< of these images, by which the model tells classes, [N, K]
 };
 
 /// By the images whose labels the trial did not see: the hidden ones, and those kept out for

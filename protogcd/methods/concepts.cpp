@@ -4,16 +4,21 @@
 
 #include <algorithm>
 
+#include "protogcd/core/error.h"
+
 namespace protogcd {
 namespace {
 
 /// The `count` nearest others of each row, the nearest first: cosines and rows, [N, count] on the
 /// CPU.
-std::pair<at::Tensor, at::Tensor> nearest_others(const at::Tensor& rows, std::int64_t count) {
+std::pair<at::Tensor, at::Tensor> nearest_others(const at::Tensor& rows, std::int64_t count,
+                                                 const StopToken& stop) {
   constexpr std::int64_t kAtOnce = 1024;
   constexpr double kNotItself = -2;
   std::vector<at::Tensor> cosines, others;
   for (std::int64_t first = 0; first < rows.size(0); first += kAtOnce) {
+    if (stop.stop_requested())
+      throw InterruptedError("stopped while nearest images were looked for");
     const at::Tensor some = rows.slice(0, first, first + kAtOnce);
     at::Tensor near = at::matmul(some, rows.t());
     near.diagonal(first).fill_(kNotItself);
@@ -27,10 +32,10 @@ std::pair<at::Tensor, at::Tensor> nearest_others(const at::Tensor& rows, std::in
 }  // namespace
 
 std::vector<WeightedLink> concept_links(const at::Tensor& rows, const at::Tensor& labels,
-                                        const ConceptOptions& options) {
+                                        const ConceptOptions& options, const StopToken& stop) {
   const std::int64_t images = rows.size(0), count = std::min(options.neighbours, images) - 1;
   if (count < 1) return {};
-  const auto [cosines, others] = nearest_others(rows, count);
+  const auto [cosines, others] = nearest_others(rows, count, stop);
   const auto near = cosines.accessor<double, 2>();
   const auto place = others.accessor<std::int64_t, 2>();
   const at::Tensor own = labels.to(at::kCPU, at::kLong).contiguous();
@@ -52,7 +57,7 @@ Concepts find_concepts(const at::Tensor& rows, const at::Tensor& labels,
                        const ConceptOptions& options, const StopToken& stop) {
   const auto nodes = static_cast<std::size_t>(rows.size(0));
   const MapModules found =
-      map_modules(nodes, concept_links(rows, labels, options), options.map, stop);
+      map_modules(nodes, concept_links(rows, labels, options, stop), options.map, stop);
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(found.count), 0);
   for (const std::int32_t module : found.module)
     if (module >= 0) ++sizes[static_cast<std::size_t>(module)];

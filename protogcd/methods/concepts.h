@@ -23,9 +23,9 @@ struct ConceptOptions {
 
 /// From each image to its nearest ones, the nearest first: weight is the cosine; between two
 /// images of one label, the highest cosine that the first has. rows [N, D] of unit length; labels
-/// [N] int64, -1: none.
+/// [N] int64, -1: none. Asked to stop, it throws InterruptedError, as does the next one.
 std::vector<WeightedLink> concept_links(const at::Tensor& rows, const at::Tensor& labels,
-                                        const ConceptOptions& options);
+                                        const ConceptOptions& options, const StopToken& stop = {});
 
 struct Concepts {
   std::vector<std::int32_t> of_image;  ///< [N], -1: in none

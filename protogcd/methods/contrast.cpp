@@ -43,6 +43,18 @@ void ClusterOptions::declare(OptionTable& table) {
       "k-means begins as in the release: one draw for each new cluster, not the best of some");
 }
 
+void ContrastMethodOptions::declare(OptionTable& table) {
+  contrast.declare(table);
+  clusters.declare(table);
+}
+
+std::vector<PublishedSetting> ContrastMethodOptions::with_gcds(
+    std::vector<PublishedSetting> settings) const {
+  settings.insert(settings.end(),
+                  {{"kmeans_starts", "100"}, {"plain_seeding", "true"}, contrast.head.published()});
+  return settings;
+}
+
 Outcome ClusterEnd::outcome(SetFeatures& sets) const {
   Clustering found = cluster_images(
       sets,

@@ -37,6 +37,23 @@ struct ClusterOptions {
   void declare(OptionTable& table);
 };
 
+/// Options of a method that contrasts and ends in clusters.
+struct ContrastMethodOptions : MethodOptions {
+  ContrastOptions contrast;
+  ClusterOptions clusters;
+
+  void declare(OptionTable& table) override;
+  std::vector<std::string> resolve(const MethodFacts& facts) override {
+    return contrast.head.resolve(facts);
+  }
+  bool decays_all() const override { return true; }
+  bool sees_labelled() const override { return true; }
+
+ protected:
+  /// With those that every release of them has: GCD's clusters and the width of its projection.
+  std::vector<PublishedSetting> with_gcds(std::vector<PublishedSetting> settings) const;
+};
+
 /// Clusters of what the blocks have become: an unlabelled image is in the one that k-means put it
 /// in, and a later image in the nearest.
 class ClusterEnd {

@@ -12,14 +12,12 @@
 namespace protogcd {
 namespace {
 
-struct DcclOptions : MethodOptions {
+struct DcclOptions : ContrastMethodOptions {
   ConceptOptions concepts;
   ConceptMemoryOptions memory;
   double first_weight = 0.04, last_weight = 0.4;  ///< of the concepts, at the start and after
   std::int64_t rising_epochs = 100;               ///< so many epochs
   std::int64_t instances = 16;                    ///< images of one concept in a batch
-  ContrastOptions contrast;
-  ClusterOptions clusters;
 
   std::string name() const override { return "dccl"; }
   std::unique_ptr<MethodOptions> copy() const override {
@@ -27,20 +25,12 @@ struct DcclOptions : MethodOptions {
   }
   void declare(OptionTable& table) override;
   std::vector<PublishedSetting> published(const std::string&) const override {
-    return {{"label_by_rank", "true"},
-            {"kmeans_starts", "100"},
-            {"plain_seeding", "true"},
-            {"rule", "infomap"},
-            contrast.head.published()};
-  }
-  std::vector<std::string> resolve(const MethodFacts& facts) override {
-    return contrast.head.resolve(facts);
+    return with_gcds({{"label_by_rank", "true"}, {"rule", "infomap"}});
   }
   void change_epochs(std::int64_t before, std::int64_t now) override {
     if (before > 0) rising_epochs = std::max<std::int64_t>(1, rising_epochs * now / before);
   }
-  bool decays_all() const override { return true; }
-  bool sees_labelled() const override { return true; }
+  std::int64_t views_per_step(std::int64_t batch) const override { return 4 * batch; }
   std::string tuned_option() const override { return "concept_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
@@ -129,7 +119,8 @@ void Dccl::find(const EpochInput& input) {
   if (!rows.isfinite().all().item<bool>()) return;  // the loop says that training diverged
   ConceptOptions how = options_.concepts;
   how.map.seed = seed_ + static_cast<std::uint64_t>(input.epoch);
-  const Concepts found = find_concepts(unit_rows(rows), known_labels(input.sets), how);
+  const Concepts found =
+      find_concepts(unit_rows(rows), known_labels(input.sets), how, input.sets.stop());
   const at::Tensor of_image = at::tensor(found.of_image).to(at::kLong);
   concept_.copy_(of_image);
   memory_.begin(rows, of_image, found.count);
@@ -212,8 +203,7 @@ void DcclOptions::declare(OptionTable& table) {
       .at_least(0);
   table.add("concept_epochs", &rising_epochs, "epochs in which that weight rises").at_least(1);
   table.add("concept_instances", &instances, "images of one concept in a batch").at_least(1);
-  contrast.declare(table);
-  clusters.declare(table);
+  ContrastMethodOptions::declare(table);
 }
 
 std::unique_ptr<Method> DcclOptions::make(const MethodInput& input) const {

@@ -16,7 +16,8 @@ at::Tensor known_labels(const SetFeatures& sets) {
   return at::cat({sets.labels(), at::full({sets.count(SampleSet::kUnlabelled)}, -1, at::kLong)});
 }
 
-Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options) {
+Clustering cluster_images(SetFeatures& sets, KMeansOptions options) {
+  options.stop = sets.stop();
   return semi_supervised_kmeans(Points(trained_on(sets), "features"), known_labels(sets), options);
 }
 
@@ -59,9 +60,9 @@ std::optional<OwnClusters> clusters_from(SetFeatures& sets, const at::Tensor& ce
   if (!rows.isfinite().all().item<bool>() || !centres.isfinite().all().item<bool>()) return {};
   constexpr std::int64_t kRounds = 30;
   constexpr double kUnseen = 0.5;  // images that an empty cluster counts for
-  const Clustering found =
-      semi_supervised_lloyd(Points(rows, "features"), known_labels(sets),
-                            centres.to(at::kCPU, at::kFloat), {.max_iterations = kRounds});
+  const Clustering found = semi_supervised_lloyd(Points(rows, "features"), known_labels(sets),
+                                                 centres.to(at::kCPU, at::kFloat),
+                                                 {.max_iterations = kRounds, .stop = sets.stop()});
   const std::int64_t unlabelled = sets.count(SampleSet::kUnlabelled);
   const at::Tensor own = found.labels.narrow(0, found.labels.size(0) - unlabelled, unlabelled);
   const at::Tensor counts =

@@ -18,8 +18,8 @@ at::Tensor trained_on(SetFeatures& sets);
 at::Tensor known_labels(const SetFeatures& sets);
 
 /// Semi-supervised k-means (Vaze et al., CVPR 2022) of labelled and unlabelled images' unit
-/// features, in this order: the old classes are the first clusters.
-Clustering cluster_images(SetFeatures& sets, const KMeansOptions& options);
+/// features, in this order: the old classes are the first clusters. Stops where the sets say so.
+Clustering cluster_images(SetFeatures& sets, KMeansOptions options);
 /// Numbers the clusters from `first` on as an earlier run did whose prototypes [K, D] are given:
 /// each has the number of the one that it looks most like, all of them together.
 Clustering numbered_as(Clustering clusters, const at::Tensor& prototypes, std::int64_t first);

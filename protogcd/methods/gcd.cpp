@@ -5,31 +5,14 @@
 namespace protogcd {
 namespace {
 
-struct GcdOptions : MethodOptions {
-  ContrastOptions contrast;
-  ClusterOptions clusters;
-
+struct GcdOptions : ContrastMethodOptions {
   std::string name() const override { return "gcd"; }
   std::unique_ptr<MethodOptions> copy() const override {
     return std::make_unique<GcdOptions>(*this);
   }
-  void declare(OptionTable& table) override {
-    contrast.declare(table);
-    clusters.declare(table);
-  }
   std::vector<PublishedSetting> published(const std::string&) const override {
-    // The release clusters with so many starts once, after its 200 epochs.
-    return {{"kmeans_starts", "100"},
-            {"plain_seeding", "true"},
-            {"eval_every", "200"},
-            {"rule", "max-acc"},
-            contrast.head.published()};
+    return with_gcds({{"eval_every", "200"}, {"rule", "max-acc"}});  // the release clusters once
   }
-  std::vector<std::string> resolve(const MethodFacts& facts) override {
-    return contrast.head.resolve(facts);
-  }
-  bool decays_all() const override { return true; }
-  bool sees_labelled() const override { return true; }
   std::string tuned_option() const override { return "sup_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };

@@ -12,15 +12,13 @@
 namespace protogcd {
 namespace {
 
-struct GpcOptions : MethodOptions {
+struct GpcOptions : ContrastMethodOptions {
   GpcOptions() { contrast.wide_projection = 128; }  // as released
 
   double proto_weight = 1;
   std::int64_t warmup_epochs = 1;    ///< without prototypes
   std::int64_t cluster_starts = 10;  ///< of the clusters before an epoch
   SplitMergeOptions changes;
-  ContrastOptions contrast;
-  ClusterOptions clusters;
 
   std::string name() const override { return "gpc"; }
   std::unique_ptr<MethodOptions> copy() const override {
@@ -30,11 +28,6 @@ struct GpcOptions : MethodOptions {
   std::vector<PublishedSetting> published(const std::string&) const override {
     return {{"keep_merged", "true"}, {"rule", "gpc"}, contrast.head.published()};
   }
-  std::vector<std::string> resolve(const MethodFacts& facts) override {
-    return contrast.head.resolve(facts);
-  }
-  bool decays_all() const override { return true; }
-  bool sees_labelled() const override { return true; }
   std::string tuned_option() const override { return "proto_weight"; }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
@@ -123,10 +116,11 @@ void Gpc::find_prototypes(const EpochInput& input) {
   RandomStream random({.seed = seed_,
                        .purpose = RandomPurpose::kClustering,
                        .epoch = static_cast<std::uint32_t>(input.epoch)});
-  const SplitMergeStep step =
-      split_and_merge(rows, labels, found.centroids.to(at::kCPU, at::kDouble),
-                      halves_of(rows.to(at::kFloat), labels, k_, old_classes_, seed_), old_classes_,
-                      prior, options_.changes, [&] { return random.uniform(); });
+  const StopToken stop = input.sets.stop();
+  const SplitMergeStep step = split_and_merge(
+      rows, labels, found.centroids.to(at::kCPU, at::kDouble),
+      halves_of(rows.to(at::kFloat), labels, k_, old_classes_, seed_, stop), old_classes_, prior,
+      options_.changes, [&] { return random.uniform(); }, stop);
   at::Tensor nearest = nearest_centres(rows, step.centres);
   nearest.narrow(0, 0, labelled_).copy_(input.sets.labels());
   const std::int64_t used = step.centres.size(0);
@@ -153,8 +147,7 @@ void GpcOptions::declare(OptionTable& table) {
       .at_most(1);
   table.add("keep_merged", &changes.keeps_merged,
             "as released: clusters that are merged stay, and their mean is added");
-  contrast.declare(table);
-  clusters.declare(table);
+  ContrastMethodOptions::declare(table);
 }
 
 std::unique_ptr<Method> GpcOptions::make(const MethodInput& input) const {

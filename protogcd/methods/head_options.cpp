@@ -12,13 +12,6 @@ constexpr std::int64_t kReferenceHidden = 2048;
 /// (docs/builtin-backbone.md).
 constexpr std::int64_t kBuiltinHidden = 512;
 
-void take_head(const TakenHead& taken, const std::map<std::string, at::Tensor>& own) {
-  for (const std::string& name : taken.fitting(own)) own.at(name).copy_(taken.parameters.at(name));
-  const auto prototypes = own.find(kPrototypes);
-  if (taken.prototypes.defined() && prototypes != own.end())
-    point_at(prototypes->second, taken.prototypes);
-}
-
 }  // namespace
 
 void HeadOptions::declare(OptionTable& table) {
@@ -50,25 +43,19 @@ HeadShape HeadOptions::shape(const MethodInput& input, std::int64_t wide_project
 }
 
 Head HeadOptions::make(const MethodInput& input, std::int64_t wide_projection) const {
-  Head head(shape(input, wide_projection), input.seed, input.type, input.device);
-  take_head(input.taken, head.named_parameters());
-  return head;
+  return {shape(input, wide_projection), input.seed, input.type, input.device};
 }
 
 Head HeadOptions::make_classifier(const MethodInput& input) {
   const HeadShape shape{.width = input.width, .classes = input.k(), .projection = 0};
-  Head head(shape, input.seed, input.type, input.device);
-  take_head(input.taken, head.named_parameters());
-  return head;
+  return {shape, input.seed, input.type, input.device};
 }
 
 Projection HeadOptions::make_projection(const MethodInput& input, std::int64_t wide_projection,
                                         std::int64_t stacked) const {
   HeadShape of_projection = shape(input, wide_projection);
   of_projection.stacked = stacked;
-  Projection made(of_projection, input.seed, input.type, input.device);
-  take_head(input.taken, made.named_parameters());
-  return made;
+  return {of_projection, input.seed, input.type, input.device};
 }
 
 void point_at(const at::Tensor& prototypes, const at::Tensor& directions) {

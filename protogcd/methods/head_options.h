@@ -16,7 +16,6 @@ struct HeadOptions {
   void declare(OptionTable& table);
   std::vector<std::string> resolve(const MethodFacts& facts);
   PublishedSetting published() const;  ///< its width
-  /// With what is taken from an earlier run in place: as are the next ones.
   Head make(const MethodInput& input, std::int64_t wide_projection = 0) const;
   /// Prototypes without a projection.
   static Head make_classifier(const MethodInput& input);

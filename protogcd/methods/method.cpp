@@ -1,11 +1,13 @@
 #include "protogcd/methods/method.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "protogcd/methods/method_options.h"
+#include "protogcd/methods/head_options.h"
 #include "protogcd/nn/head.h"
 
 namespace protogcd {
@@ -23,12 +25,20 @@ bool TakenHead::has_every_class() const {
   return prototypes.defined() && prototypes.ne(0).any(1).all().item<bool>();
 }
 
-std::vector<std::string> TakenHead::fitting(const std::map<std::string, at::Tensor>& own) const {
+std::vector<std::string> TakenHead::give_to(const Method& method) const {
+  const at::NoGradGuard no_grad;
+  const auto own = method.parameters();
+  const std::vector<std::string> of_classes = method.of_classes();
   std::vector<std::string> names;
   for (const auto& [name, tensor] : own) {
     const auto found = parameters.find(name);
-    if (found != parameters.end() && found->second.sizes() == tensor.sizes()) names.push_back(name);
+    if (found == parameters.end() || found->second.sizes() != tensor.sizes() ||
+        std::ranges::find(of_classes, name) != of_classes.end())
+      continue;
+    tensor.copy_(found->second);
+    names.push_back(name);
   }
+  if (prototypes.defined() && !of_classes.empty()) point_at(own.at(of_classes.front()), prototypes);
   return names;
 }
 

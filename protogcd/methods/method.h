@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/stop.h"
 #include "protogcd/data/sample.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/engine/view_source.h"
@@ -113,6 +114,8 @@ class SetFeatures {
   virtual void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) = 0;
   /// Of the labelled images, [N_l] int64 on the CPU.
   virtual at::Tensor labels() const = 0;
+  /// What is made of them may take long: it looks here and throws InterruptedError.
+  virtual StopToken stop() const { return {}; }
 };
 
 /// All features of a set as unit rows, on the CPU in float32: [N, D], or [0] where it is empty.
@@ -126,6 +129,8 @@ struct EpochInput {
   SetFeatures& sets;
 };
 
+class Method;
+
 /// What a run takes from the head of an earlier one; the blocks are the loop's to take.
 struct TakenHead {
   /// [K, D] on the CPU: directions of this run's classes, a row of zeros where the earlier run had
@@ -134,8 +139,9 @@ struct TakenHead {
   std::map<std::string, at::Tensor> parameters = {};  ///< of its method, but for the prototypes
 
   bool has_every_class() const;
-  /// Of a method's parameters, the names of those that are taken: of the same name and shape.
-  std::vector<std::string> fitting(const std::map<std::string, at::Tensor>& own) const;
+  /// Puts it into a method that has just been made: its parameters of the same name and shape, and
+  /// directions where it has prototypes. Returns the names of those parameters.
+  std::vector<std::string> give_to(const Method& method) const;
 };
 
 /// What a method is made for.
@@ -151,6 +157,7 @@ struct MethodInput {
   /// groups.
   std::vector<std::int32_t> groups = {};
   std::int64_t batch = 0;  ///< images of the run's batches
+  /// For a method that has to know of it; what it puts into parameters the caller puts there.
   TakenHead taken = {};
   std::int64_t epochs = 0;
   std::uint64_t seed = 0;
@@ -166,6 +173,9 @@ class Method {
 
   /// Tensors that the optimiser changes, beside the trained blocks: the tensors themselves.
   virtual std::map<std::string, at::Tensor> parameters() const = 0;
+  /// Those parameters that have a row for each class, by name, the prototypes [K, D] first: of an
+  /// earlier run only the directions of prototypes are taken there. Empty: no such parameter.
+  virtual std::vector<std::string> of_classes() const { return {}; }
   /// Tensors that are kept from step to step but not optimised; they stay where they are, and a
   /// checkpoint holds them.
   virtual std::map<std::string, at::Tensor> state() const { return {}; }
@@ -176,7 +186,9 @@ class Method {
   virtual std::vector<BatchStream> streams() const { return {BatchStream{}}; }
   virtual std::vector<ReportedValue> reported() const = 0;
 
-  /// Returns the epoch's numbers: the values of kSchedule, in the order of `reported`.
+  /// Returns the epoch's numbers: the values of kSchedule, in the order of `reported`. Where it
+  /// throws InterruptedError (SetFeatures::stop), the run goes on with the same epoch later: what
+  /// it had changed by then must not change what it comes to.
   virtual std::vector<double> begin_epoch(const EpochInput& epoch) = 0;
   /// Places of the images that a stream draws in an epoch that has begun, `batches` times `batch`
   /// of them, step after step; depends on the state and its arguments alone. Empty: half labelled,

@@ -56,6 +56,9 @@ class MethodOptions {
   virtual std::string tuned_option() const { return {}; }
   /// What the numbers depend on beside the options' values: the content of a file that one names.
   virtual std::map<std::string, std::string> identity() const { return {}; }
+  /// Views of images that a step sees, all of its streams together, where a batch has so many
+  /// images: told before there is a method that has streams.
+  virtual std::int64_t views_per_step(std::int64_t batch) const { return 2 * batch; }
   /// False: no step is ever taken, `outcome` is all of it, on features of the backbone as it is.
   virtual bool trains() const { return true; }
   /// Whether weight decay is on biases and norms too, as its release has it.

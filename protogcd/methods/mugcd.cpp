@@ -10,10 +10,7 @@ namespace protogcd {
 namespace {
 
 struct MuGcdOptions : MethodOptions {
-  double sup_weight = 0.35;  ///< share of the supervised term, lambda_1
-  double memax_weight = 2;   ///< of the mean prediction's entropy, lambda_2
-  double student_temperature = 0.1;
-  TeacherTemperature teacher_temperature;
+  TaughtClassifierOptions classifier;
   TeacherMomentum momentum;
   GcdStage gcd;
   HeadOptions head;  ///< of the GCD training's projection
@@ -49,6 +46,7 @@ class MuGcd : public Method {
   std::map<std::string, at::Tensor> parameters() const override {
     return classifier_.named_parameters();
   }
+  std::vector<std::string> of_classes() const override { return {kPrototypes}; }
   std::optional<Teacher> teacher() const override {
     return Teacher{.parameters = teacher_.named_parameters(), .momentum = options_.momentum};
   }
@@ -66,7 +64,7 @@ class MuGcd : public Method {
   }
 
   std::vector<double> begin_epoch(const EpochInput& input) override {
-    const double temperature = options_.teacher_temperature.at(input.epoch);
+    const double temperature = options_.classifier.teacher_temperature.at(input.epoch);
     teacher_temperature_.set(temperature);
     return {temperature};
   }
@@ -74,7 +72,8 @@ class MuGcd : public Method {
   StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
     const StepBatch& strong = batches[0];
     const at::Tensor log_p = at::log_softmax(
-        classifier_.cosines(strong.features) / options_.student_temperature, 1);  // [B, K]
+        classifier_.cosines(strong.features) / options_.classifier.student_temperature,
+        1);  // [B, K]
     const at::Tensor taught =
         at::softmax(teacher_.cosines(batches[1].features) / *teacher_temperature_, 1);  // [B, K]
     const at::Tensor distill = taught_loss(log_p, taught, communicator);
@@ -82,14 +81,14 @@ class MuGcd : public Method {
     const at::Tensor marginal = mean_prediction(log_p, communicator);  // [K]
     const at::Tensor memax =
         entropy_loss(marginal, nothing_expected_) / static_cast<double>(communicator.size());
-    const double sup = options_.sup_weight;
-    return {distill * (1 - sup) + cls * sup + memax * options_.memax_weight,
+    const double sup = options_.classifier.sup_weight;
+    return {distill * (1 - sup) + cls * sup + memax * options_.classifier.memax_weight,
             {cls, distill, memax, marginal.narrow(0, 0, old_classes_).sum()}};
   }
 
   Outcome outcome(SetFeatures&) const override {
     return {.prototypes = {.centres = teacher_.named_parameters().at(kPrototypes).detach(),
-                           .temperature = options_.student_temperature}};
+                           .temperature = options_.classifier.student_temperature}};
   }
 
  private:
@@ -101,19 +100,14 @@ class MuGcd : public Method {
 };
 
 void MuGcdOptions::declare(OptionTable& table) {
-  table.add("sup_weight", &sup_weight, "share of the supervised term").at_least(0).at_most(1);
-  table
-      .add("memax_weight", &memax_weight,
-           "weight of the mean prediction's entropy; the paper leaves it open (docs/methods.md)")
-      .at_least(0);
-  table.add("student_temperature", &student_temperature, "of predictions").above(0);
-  teacher_temperature.declare(table);
+  classifier.declare(table, "the paper leaves it open");
   declare_teacher_momentum(table, momentum);
   gcd.declare(table);
   head.declare(table);
 }
 
 std::vector<std::string> MuGcdOptions::resolve(const MethodFacts& facts) {
+  check_teacher_momentum(momentum);
   std::vector<std::string> decided = gcd.resolve(facts);
   for (std::string& decision : head.resolve(facts)) decided.push_back(std::move(decision));
   return decided;

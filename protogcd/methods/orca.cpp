@@ -35,13 +35,12 @@ class Orca : public Method {
         prototypes_(unit_rows(fresh_rows(input.k(), input.width, input.seed, kOrcaPrototypes))
                         .to(input.device, input.type)),
         margin_(input.type, input.device),
-        step_(at::zeros({}, at::device(input.device).dtype(at::kLong))) {
-    if (input.taken.prototypes.defined()) point_at(prototypes_, input.taken.prototypes);
-  }
+        step_(at::zeros({}, at::device(input.device).dtype(at::kLong))) {}
 
   std::map<std::string, at::Tensor> parameters() const override {
     return {{"head.weight", prototypes_}};
   }
+  std::vector<std::string> of_classes() const override { return {"head.weight"}; }
   std::map<std::string, at::Tensor> state() const override {
     return {{"margin", *margin_}, {"step", step_}};
   }

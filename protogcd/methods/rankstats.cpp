@@ -51,13 +51,12 @@ class RankStats : public Method {
         weight_(fresh_rows(input.k(), input.width, input.seed, kRankStatsWeight)
                     .to(input.device, input.type)),
         bias_(at::zeros({input.k()}, weight_.options())),
-        consistency_(input.type, input.device) {
-    if (input.taken.prototypes.defined()) point_at(weight_, input.taken.prototypes);
-  }
+        consistency_(input.type, input.device) {}
 
   std::map<std::string, at::Tensor> parameters() const override {
     return {{"head.weight", weight_}, {"head.bias", bias_}};
   }
+  std::vector<std::string> of_classes() const override { return {"head.weight", "head.bias"}; }
   std::vector<ReportedValue> reported() const override {
     return {{"cls"}, {"pairs"}, {"consistency"}, {"consistency_weight", ReportedKind::kSchedule}};
   }

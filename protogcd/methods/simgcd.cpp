@@ -11,10 +11,7 @@ namespace protogcd {
 namespace {
 
 struct SimGcdOptions : MethodOptions {
-  double sup_weight = 0.35;  ///< share of the supervised terms
-  double memax_weight = 2;   ///< of the mean prediction's entropy
-  double student_temperature = 0.1;
-  TeacherTemperature teacher_temperature;
+  TaughtClassifierOptions classifier;
   double unsup_temperature = 1.0, sup_temperature = 0.07;  ///< of the two contrasts
   HeadOptions head;
 
@@ -43,6 +40,7 @@ class SimGcd : public Method {
         teacher_temperature_(input.type, input.device) {}
 
   std::map<std::string, at::Tensor> parameters() const override { return head_.named_parameters(); }
+  std::vector<std::string> of_classes() const override { return {kPrototypes}; }
   std::vector<ReportedValue> reported() const override {
     return {{"cls"},
             {"distill"},
@@ -54,7 +52,7 @@ class SimGcd : public Method {
   }
 
   std::vector<double> begin_epoch(const EpochInput& input) override {
-    const double temperature = options_.teacher_temperature.at(input.epoch);
+    const double temperature = options_.classifier.teacher_temperature.at(input.epoch);
     teacher_temperature_.set(temperature);
     return {temperature};
   }
@@ -62,7 +60,8 @@ class SimGcd : public Method {
   StepLoss loss(const std::vector<StepBatch>& batches, Communicator& communicator) override {
     const StepBatch& batch = batches[0];
     const HeadOutput output = head_.forward(batch.features);
-    const at::Tensor log_p = at::log_softmax(output.cosines / options_.student_temperature, 1);
+    const at::Tensor log_p =
+        at::log_softmax(output.cosines / options_.classifier.student_temperature, 1);
     const at::Tensor teacher = at::softmax(output.cosines.detach() / *teacher_temperature_, 1);
     const at::Tensor distill = cross_view_loss(log_p, teacher, communicator);
     const at::Tensor marginal = mean_prediction(log_p, communicator);  // [K]
@@ -73,15 +72,15 @@ class SimGcd : public Method {
         {output.projections}, options_.unsup_temperature, communicator);
     const at::Tensor sup_con = supervised_contrastive_loss({output.projections}, batch,
                                                            options_.sup_temperature, communicator);
-    const double sup = options_.sup_weight;
-    return {
-        (distill + memax * options_.memax_weight + unsup_con) * (1 - sup) + (cls + sup_con) * sup,
-        {cls, distill, memax, unsup_con, sup_con, marginal.narrow(0, 0, old_classes_).sum()}};
+    const double sup = options_.classifier.sup_weight;
+    return {(distill + memax * options_.classifier.memax_weight + unsup_con) * (1 - sup) +
+                (cls + sup_con) * sup,
+            {cls, distill, memax, unsup_con, sup_con, marginal.narrow(0, 0, old_classes_).sum()}};
   }
 
   Outcome outcome(SetFeatures&) const override {
     return {.prototypes = {.centres = head_.named_parameters().at(kPrototypes).detach(),
-                           .temperature = options_.student_temperature}};
+                           .temperature = options_.classifier.student_temperature}};
   }
 
  private:
@@ -93,14 +92,7 @@ class SimGcd : public Method {
 };
 
 void SimGcdOptions::declare(OptionTable& table) {
-  table.add("sup_weight", &sup_weight, "share of the supervised terms").at_least(0).at_most(1);
-  table
-      .add("memax_weight", &memax_weight,
-           "weight of the mean prediction's entropy; as released 1 to 4 by dataset "
-           "(docs/methods.md)")
-      .at_least(0);
-  table.add("student_temperature", &student_temperature, "of predictions").above(0);
-  teacher_temperature.declare(table);
+  classifier.declare(table, "as released 1 to 4 by dataset");
   table.add("unsup_con_temperature", &unsup_temperature, "of the unsupervised contrast").above(0);
   table.add("sup_con_temperature", &sup_temperature, "of the supervised contrast").above(0);
   head.declare(table);

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "protogcd/cluster/kmeans.h"
+#include "protogcd/core/error.h"
 
 namespace protogcd {
 namespace {
@@ -145,13 +146,18 @@ SplitMergeStep split_and_merge(const at::Tensor& rows, const at::Tensor& cluster
                                const at::Tensor& centres, const at::Tensor& halves,
                                std::int64_t k_old, const NiwPrior& prior,
                                const SplitMergeOptions& options,
-                               const std::function<double()>& draw) {
+                               const std::function<double()>& draw, const StopToken& stop) {
+  const auto check_stop = [&] {
+    if (stop.stop_requested())
+      throw InterruptedError("stopped while clusters were split and merged");
+  };
   const SplitMerge change(rows, clusters, centres, prior, options, draw);
   SplitMergeStep step;
   const std::int64_t k = centres.size(0);
   std::vector<at::Tensor> halved, merged;
   std::vector<std::int64_t> whole;  // new clusters that were not split
   for (std::int64_t cluster = k_old; cluster < k; ++cluster) {
+    check_stop();
     step.splits.emplace_back();
     const auto parts = change.split(cluster, halves, step.splits.back());
     halved.insert(halved.end(), parts.begin(), parts.end());
@@ -159,6 +165,7 @@ SplitMergeStep split_and_merge(const at::Tensor& rows, const at::Tensor& cluster
   }
   std::vector<bool> is_gone(static_cast<std::size_t>(k), false);
   for (const std::int64_t cluster : whole) {
+    check_stop();
     const std::int64_t other = nearest_cluster(centres, cluster, whole);
     const auto gone = [&](std::int64_t c) { return is_gone[static_cast<std::size_t>(c)]; };
     if (other < 0 || (!options.keeps_merged && (gone(cluster) || gone(other)))) continue;
@@ -181,13 +188,13 @@ SplitMergeStep split_and_merge(const at::Tensor& rows, const at::Tensor& cluster
 }
 
 at::Tensor halves_of(const at::Tensor& rows, const at::Tensor& clusters, std::int64_t k,
-                     std::int64_t k_old, std::uint64_t seed) {
+                     std::int64_t k_old, std::uint64_t seed, const StopToken& stop) {
   at::Tensor halves = at::zeros({rows.size(0)}, at::kLong);
   for (std::int64_t cluster = k_old; cluster < k; ++cluster) {
     const at::Tensor places = (clusters == cluster).nonzero().squeeze(1);
     if (places.size(0) < 3) continue;
-    const Clustering two =
-        kmeans(Points(rows.index_select(0, places), "features"), {.k = 2, .seed = seed});
+    const Clustering two = kmeans(Points(rows.index_select(0, places), "features"),
+                                  {.k = 2, .seed = seed, .stop = stop});
     halves.index_copy_(0, places, two.labels);
   }
   return halves;

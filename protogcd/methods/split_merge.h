@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "protogcd/core/stop.h"
+
 namespace protogcd {
 
 /// A Gaussian's mean is drawn around `mean` with its covariance over kappa, the covariance from the
@@ -50,17 +52,18 @@ struct SplitMergeStep {
 };
 
 /// rows [N, D]; clusters [N] int64 with their centres [K, D], the first k_old of them fixed; halves
-/// [N]: 0 or 1, in which half of its cluster a row is. `draw`: a uniform number in [0, 1).
+/// [N]: 0 or 1, in which half of its cluster a row is. `draw`: a uniform number in [0, 1). Asked to
+/// stop, it throws InterruptedError, as does the next one.
 SplitMergeStep split_and_merge(const at::Tensor& rows, const at::Tensor& clusters,
                                const at::Tensor& centres, const at::Tensor& halves,
                                std::int64_t k_old, const NiwPrior& prior,
                                const SplitMergeOptions& options,
-                               const std::function<double()>& draw);
+                               const std::function<double()>& draw, const StopToken& stop = {});
 
 /// Each cluster from k_old on cut in two by k-means, those of fewer than three rows not: [N] int64,
 /// 0 or 1.
 at::Tensor halves_of(const at::Tensor& rows, const at::Tensor& clusters, std::int64_t k,
-                     std::int64_t k_old, std::uint64_t seed);
+                     std::int64_t k_old, std::uint64_t seed, const StopToken& stop = {});
 
 /// The nearest centre of each row, the first of equal ones: [N] int64.
 at::Tensor nearest_centres(const at::Tensor& rows, const at::Tensor& centres);

@@ -39,6 +39,16 @@ double TeacherTemperature::at(std::int64_t epoch) const {
   return static_cast<double>(epoch) * ((last - first) / static_cast<double>(end)) + first;
 }
 
+void TaughtClassifierOptions::declare(OptionTable& table, const char* who_says) {
+  table.add("sup_weight", &sup_weight, "share of the supervised terms").at_least(0).at_most(1);
+  table
+      .add("memax_weight", &memax_weight,
+           fmt::format("weight of the mean prediction's entropy; {} (docs/methods.md)", who_says))
+      .at_least(0);
+  table.add("student_temperature", &student_temperature, "of predictions").above(0);
+  teacher_temperature.declare(table);
+}
+
 void declare_teacher_momentum(OptionTable& table, TeacherMomentum& momentum) {
   table
       .add("teacher_momentum", &momentum.base,
@@ -51,6 +61,14 @@ void declare_teacher_momentum(OptionTable& table, TeacherMomentum& momentum) {
            "how much of itself the teacher keeps in the last step")
       .at_least(0)
       .at_most(1);
+}
+
+void check_teacher_momentum(const TeacherMomentum& momentum) {
+  if (momentum.base + momentum.last >= 1) return;
+  throw UsageError(fmt::format("{} {} and {} {}: together they must be at least 1",
+                               option_name("teacher_momentum"), momentum.base,
+                               option_name("last_teacher_momentum"), momentum.last),
+                   "the first step keeps their sum less 1 of the teacher");
 }
 
 void GcdStage::declare(OptionTable& table) {

@@ -20,7 +20,21 @@ struct TeacherTemperature {
   double at(std::int64_t epoch) const;
 };
 
+/// Of a classifier that is taught by predictions, SimGCD's: what its terms are worth and how sharp
+/// both sides are.
+struct TaughtClassifierOptions {
+  double sup_weight = 0.35;  ///< share of the supervised terms
+  double memax_weight = 2;   ///< of the mean prediction's entropy
+  double student_temperature = 0.1;
+  TeacherTemperature teacher_temperature;
+
+  /// `who_says`: where the entropy's weight comes from, for its help.
+  void declare(OptionTable& table, const char* who_says);
+};
+
 void declare_teacher_momentum(OptionTable& table, TeacherMomentum& momentum);
+/// UsageError where the teacher would keep less than nothing of itself at first.
+void check_teacher_momentum(const TeacherMomentum& momentum);
 
 /// The features that a method begins with are those of a GCD training.
 struct GcdStage {

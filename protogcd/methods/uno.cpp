@@ -37,7 +37,6 @@ class Uno : public Method {
         old_classes_(input.old_classes),
         prototypes_(unit_rows(fresh_rows(input.k(), input.width, input.seed, kUnoPrototypes))
                         .to(input.device, input.type)) {
-    if (input.taken.prototypes.defined()) point_at(prototypes_, input.taken.prototypes);
     const std::int64_t fine = options.overclustering * (input.k() - input.old_classes);
     if (fine > 0)
       over_.emplace(input.width, fine, options.head, input.seed, kUnoOver, input.type,
@@ -51,6 +50,7 @@ class Uno : public Method {
     }
     return all;
   }
+  std::vector<std::string> of_classes() const override { return {"prototypes.weight"}; }
   std::vector<ReportedValue> reported() const override {
     if (!over_) return {{"cluster"}};
     return {{"cluster"}, {"overcluster"}};

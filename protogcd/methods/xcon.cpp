@@ -7,11 +7,9 @@
 namespace protogcd {
 namespace {
 
-struct XconOptions : MethodOptions {
+struct XconOptions : ContrastMethodOptions {
   std::int64_t experts = 8;    ///< groups
   double expert_weight = 0.1;  ///< of the mean of their losses
-  ContrastOptions contrast;
-  ClusterOptions clusters;
 
   std::string name() const override { return "xcon"; }
   std::unique_ptr<MethodOptions> copy() const override {
@@ -19,19 +17,17 @@ struct XconOptions : MethodOptions {
   }
   void declare(OptionTable& table) override;
   std::vector<PublishedSetting> published(const std::string&) const override {
-    return {{"kmeans_starts", "100"},
-            {"plain_seeding", "true"},
-            {"eval_every", "10"},
-            {"rule", "max-acc"},
-            contrast.head.published()};
+    return with_gcds({{"eval_every", "10"}, {"rule", "max-acc"}});
   }
-  std::vector<std::string> resolve(const MethodFacts& facts) override {
-    return contrast.head.resolve(facts);
-  }
-  bool decays_all() const override { return true; }
-  bool sees_labelled() const override { return true; }
   std::int64_t groups() const override { return experts; }
   std::string tuned_option() const override { return "expert_weight"; }
+  std::int64_t views_per_step(std::int64_t batch) const override {
+    return 2 * (batch + experts * images_of_expert(batch));
+  }
+  /// In a batch of its own.
+  std::int64_t images_of_expert(std::int64_t batch) const {
+    return (batch + experts - 1) / experts;
+  }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 
@@ -51,7 +47,7 @@ class Xcon : public Method {
       : options_(options),
         end_(options.clusters, input),
         members_(members_of(input.groups)),
-        images_((input.batch + options.experts - 1) / options.experts),
+        images_(options.images_of_expert(input.batch)),
         of_all_(options.contrast.make(input)) {
     if (members_.empty()) members_.emplace_back();  // of nobody: all images are one group
     experts_.emplace(options.contrast.make(input, static_cast<std::int64_t>(members_.size())));
@@ -106,8 +102,7 @@ void XconOptions::declare(OptionTable& table) {
       .at_least(1)
       .at_most(1000);
   table.add("expert_weight", &expert_weight, "weight of the groups' mean contrast").at_least(0);
-  contrast.declare(table);
-  clusters.declare(table);
+  ContrastMethodOptions::declare(table);
 }
 
 std::unique_ptr<Method> XconOptions::make(const MethodInput& input) const {

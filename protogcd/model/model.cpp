@@ -193,14 +193,12 @@ at::Tensor TrainedModel::features(const TrunkTokens& tokens) const {
 
 at::Tensor TrainedModel::cosines_of(const at::Tensor& features) const {
   const at::NoGradGuard no_grad;
-  return at::linear(unit_rows(features), unit_rows(prototypes_.centres));
+  return prototypes_.cosines(features);
 }
 
-// z . c = |c| cos(z, c)
 at::Tensor TrainedModel::scores_of(const at::Tensor& cosines) const {
-  if (!prototypes_.bias.defined()) return cosines;
   const at::NoGradGuard no_grad;
-  return cosines * lengths_.to(cosines.options()) + prototypes_.bias.to(cosines.options());
+  return prototypes_.scores(cosines);
 }
 
 at::Tensor TrainedModel::posterior_of(const at::Tensor& scores) const {
@@ -228,7 +226,6 @@ void TrainedModel::set_prototypes(const Prototypes& prototypes) {
   prototypes_ = {.centres = there(prototypes.centres),
                  .temperature = prototypes.temperature,
                  .bias = there(prototypes.bias)};
-  lengths_ = prototypes_.bias.defined() ? prototypes_.centres.norm(2, 1) : at::Tensor();
   info_.temperature = prototypes.temperature;
 }
 

@@ -121,7 +121,6 @@ class TrainedModel {
   std::shared_ptr<const Trunk> trunk_;
   std::unique_ptr<TrainedBlocks> blocks_;
   Prototypes prototypes_;  ///< on the device, in the trained type
-  at::Tensor lengths_;     ///< [K] of the centres, where there is a bias
 };
 
 /// Opens the model of a run folder (or a model folder itself). `backbone_file` replaces the place

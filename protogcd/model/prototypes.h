@@ -15,6 +15,11 @@ struct Prototypes {
   /// the highest z . c + bias, with the centres at their length. With -|c|^2 / 2 that is the
   /// nearest centre, which the cosines of centres of unequal length are not.
   at::Tensor bias = {};
+
+  /// Of features of any length: [B, D] -> [B, K].
+  at::Tensor cosines(const at::Tensor& features) const;
+  /// What the class of an image is the highest of: [B, K] -> [B, K].
+  at::Tensor scores(const at::Tensor& cosines) const;
 };
 
 /// What a method made of the images it was trained on.

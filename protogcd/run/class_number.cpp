@@ -69,6 +69,7 @@ nlohmann::json ClassNumber::to_json() const {
                          {"is_largest", is_largest},
                          {"curve", points},
                          {"seconds", seconds}};
+  if (!has_settled) json["has_settled"] = false;
   if (neighbours) {
     json["neighbours"] = {{"purity", neighbours->purity},
                           {"labelled_share", neighbours->labelled_share},
@@ -85,6 +86,7 @@ ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
   result.sureness = from_word<Sureness>(kSurenessWords, json.at("sure"));
   result.basis = from_word<ClassNumberBasis>(kBasisWords, json.at("by"));
   result.is_largest = json.at("is_largest");
+  result.has_settled = json.value("has_settled", true);
   if (result.k_old < 0 || result.k < std::max<std::int64_t>(result.k_old, 1))
     throw DataError(fmt::format("{} classes, {} of them old", result.k, result.k_old));
   for (const auto& point : json.at("curve")) {
@@ -160,7 +162,10 @@ std::string ClassNumber::reason_in_words() const {
       "With this number clusters of the backbone's own features are the most distinct",
       "Here the curve of the inertia of k-means bends",
       "So many communities does the graph of nearest images have",
-      "Clusters were split and merged by their likelihood until this number stayed"};
+      has_settled
+          ? "Clusters were split and merged by their likelihood until this number stayed"
+          : "Clusters were split and merged by their likelihood, and their number was still "
+            "changing in the last round"};
   return why[static_cast<int>(basis)];
 }
 

@@ -59,6 +59,7 @@ struct ClassNumber {
   Sureness sureness = Sureness::kUnsure;
   ClassNumberBasis basis = ClassNumberBasis::kClusters;
   bool is_largest = false;  ///< the largest number looked at: there may be more
+  bool has_settled = true;  ///< a rule that goes on until the number stays came to that
   std::vector<ClassNumberPoint> curve = {};
   double seconds = 0;
   std::optional<NeighbourFacts> neighbours = {};  ///< where they decided

@@ -74,14 +74,14 @@ void Training::run(Progress& progress, const Context& context) {
 
 Candidate Training::result() {
   Candidate candidate = describe(sets_);
-  const Prototypes found = method_->outcome(sets_).prototypes;
-  candidate.prototypes = unit_rows(found.centres).to(at::kCPU, at::kFloat);
-  candidate.temperature = found.temperature;
+  candidate.prototypes = method_->outcome(sets_).prototypes;
+  for (at::Tensor* values : {&candidate.prototypes.centres, &candidate.prototypes.bias})
+    if (values->defined()) *values = values->to(at::kCPU, at::kFloat);
   if (options_.sees_calibration)
     candidate.calibration = unit_features(sets_, SampleSet::kCalibration);
   if (options_.may_diverge) return candidate;
   for (const at::Tensor& values :
-       {candidate.labelled, candidate.unlabelled, candidate.prototypes}) {
+       {candidate.labelled, candidate.unlabelled, candidate.prototypes.centres}) {
     if (!values.isfinite().all().item<bool>()) {
       throw TrainingError(fmt::format("training with {} classes diverged: features are no numbers",
                                       options_.classes),
@@ -150,8 +150,9 @@ MethodInput prepared_input(TrainingMaterial& material, const Backbone& backbone,
   MaterialFeatures sets(material, *blocks, context, plan);
   const at::Tensor rows = at::cat(
       {unit_features(sets, SampleSet::kLabelled), unit_features(sets, SampleSet::kUnlabelled)});
-  const Clustering found = kmeans(Points(rows, "features"),
-                                  {.k = std::min(method.groups(), rows.size(0)), .seed = seed});
+  const Clustering found =
+      kmeans(Points(rows, "features"),
+             {.k = std::min(method.groups(), rows.size(0)), .seed = seed, .stop = context.stop});
   const at::Tensor groups = found.labels.to(at::kCPU, at::kInt).contiguous();
   const auto* first = groups.const_data_ptr<std::int32_t>();
   input.groups.assign(first, first + groups.numel());

@@ -35,10 +35,10 @@ struct CandidateOptions {
 
 /// What the trained model makes of the images, on the CPU in float32.
 struct Candidate {
-  at::Tensor labelled, unlabelled;  ///< z, unit rows, [N_l, D] and [N_u, D], of the centre views
-  at::Tensor prototypes;            ///< mu, unit rows, [K, D]
-  double temperature = 0.1;         ///< of predictions
-  at::Tensor calibration = {};      ///< z of the images kept out of training, where asked for
+  at::Tensor labelled = {},
+             unlabelled = {};   ///< z, unit rows, [N_l, D] and [N_u, D], of the centre views
+  Prototypes prototypes = {};   ///< mu
+  at::Tensor calibration = {};  ///< z of the images kept out of training, where asked for
 };
 
 /// One for each of the options, in their order. Trained side by side on a CPU with a bank, where

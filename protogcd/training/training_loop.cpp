@@ -62,6 +62,7 @@ class TrainingLoop::State {
   void finish_epoch(Progress& progress, const Evaluate& evaluate, nlohmann::json line,
                     Clock::time_point start);
   void save_checkpoint();
+  [[noreturn]] void stop_here();
   void write_scalars(const nlohmann::json& line);
   bool is_evaluated(std::int64_t epoch) const {
     return (epoch + 1) % options_.eval_every == 0 || epoch + 1 == options_.schedule.epochs;
@@ -118,14 +119,18 @@ void TrainingLoop::State::save_checkpoint() {
 /// `now_` names the next step when this is called.
 void TrainingLoop::State::after_step(Progress& progress) {
   progress.add();
-  const bool stop = context_.interrupted();
-  if (stop || seconds_since(last_checkpoint_) >= options_.checkpoint_seconds) save_checkpoint();
-  if (stop) {
-    throw InterruptedError(
-        fmt::format("stopped at epoch {} of {}", now_.epoch + 1, options_.schedule.epochs),
-        fmt::format("go on with: {}",
-                    context_.command_line({{"out", folder_.path().string()}, {"resume", ""}})));
-  }
+  if (context_.interrupted()) throw InterruptedError("stopped between two steps");
+  if (seconds_since(last_checkpoint_) >= options_.checkpoint_seconds) save_checkpoint();
+}
+
+/// What `now_` says is whole wherever training can be interrupted: between two steps, as an epoch
+/// begins, and while its end is evaluated.
+void TrainingLoop::State::stop_here() {
+  save_checkpoint();
+  throw InterruptedError(
+      fmt::format("stopped at epoch {} of {}", now_.epoch + 1, options_.schedule.epochs),
+      fmt::format("go on with: {}",
+                  context_.command_line({{"out", folder_.path().string()}, {"resume", ""}})));
 }
 
 void TrainingLoop::State::run_epoch(Progress& progress, const Evaluate& evaluate) {
@@ -210,7 +215,11 @@ double TrainingLoop::State::run(bool resume, Clock::time_point started, const Ev
     Progress progress("train",
                       static_cast<std::uint64_t>(std::max<std::int64_t>(epochs * steps - done, 0)),
                       "steps", context_.progress());
-    while (now_.epoch < epochs) run_epoch(progress, evaluate);
+    try {
+      while (now_.epoch < epochs) run_epoch(progress, evaluate);
+    } catch (const InterruptedError&) {
+      stop_here();
+    }
   }
   save_checkpoint();
   if (gpu_times_.all > 0) {

@@ -66,7 +66,7 @@ Candidate by_hand() {
   return {
       .labelled = at::tensor({1., 0., 0., 1.}).view({2, 2}).to(at::kFloat),
       .unlabelled = at::tensor({0.8, 0.6, 1., 0., 0.6, 0.8, -1., 0.}).view({4, 2}).to(at::kFloat),
-      .prototypes = at::tensor({1., 0., 0., 1., -1., 0.}).view({3, 2}).to(at::kFloat)};
+      .prototypes = {.centres = at::tensor({1., 0., 0., 1., -1., 0.}).view({3, 2}).to(at::kFloat)}};
 }
 
 TEST(PrototypeScore, IsAccuracyTimesTheProductOfUnnormalisedMeans) {
@@ -101,7 +101,7 @@ TEST(PrototypeScore, HundredsOfClassesDoNotUnderflow) {
   const at::Tensor features = at::eye(classes);
   const Candidate candidate{.labelled = features,
                             .unlabelled = at::cat({features * 0.5F, features * 0.5F}),
-                            .prototypes = features};
+                            .prototypes = {.centres = features}};
   const PrototypeScore score = prototype_score(candidate, at::arange(classes), classes);
   EXPECT_NEAR(score.log_centroids, classes * std::log(0.5), 1e-6);
 }
@@ -202,6 +202,28 @@ TEST_F(Counting, FrozenClustersBendAndAreMostDistinctAtTheTrueNumber) {
 TEST_F(Counting, MaxAccMakesTheOldClassesWhole) {
   const Clouds clouds(12, 12);
   EXPECT_NEAR(max_acc(clouds.candidate, clouds.labels, 4, 60, context_), 12, 2);
+}
+
+TEST_F(Counting, SplitsAndMergesSayWhetherTheirNumberStayed) {
+  const Clouds clouds(12, 4);
+  // Too few images to be split, and but one new cluster.
+  const Candidate few{.labelled = unit_rows(at::rand({4, 4})),
+                      .unlabelled = unit_rows(at::rand({5, 4}))};
+  const SplitCount changing = count_by_splits(clouds.candidate, clouds.labels, 4, 60, context_),
+                   settled =
+                       count_by_splits(few, at::tensor({0, 0, 1, 1}, at::kLong), 2, 5, context_);
+  EXPECT_FALSE(changing.has_settled);
+  EXPECT_TRUE(settled.has_settled);
+  EXPECT_EQ(settled.k, 3);
+  for (const SplitCount& found : {changing, settled}) {
+    const ClassNumber number{.k = found.k,
+                             .k_old = 2,
+                             .basis = ClassNumberBasis::kGpc,
+                             .has_settled = found.has_settled};
+    EXPECT_THAT(ClassNumber::from_json(number.to_json()).in_words(),
+                HasSubstr(found.has_settled ? "until this number stayed"
+                                            : "still changing in the last round"));
+  }
 }
 
 TEST_F(Counting, FeaturesThatAreAllTheSameGiveTheLowestNumber) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
@@ -93,6 +94,70 @@ TEST(FromRun, TakesBlocksPrototypesAndHeadAndSaysSo) {
   EXPECT_EQ(from.at("k_old"), 10);
   EXPECT_EQ(from.at("is_first_stage"), false);
   EXPECT_EQ(nlohmann::json::parse(work.read("after/run.json")).at("from"), from);
+}
+
+/// What a method keeps of itself, by name.
+std::map<std::string, at::Tensor> head_of(const TinyRun& work, const std::string& run) {
+  std::map<std::string, at::Tensor> head;
+  for (const auto& [name, tensor] : model_of(work, run).tensors)
+    if (name.starts_with("1.")) head[name.substr(2)] = tensor;
+  return head;
+}
+
+TEST(FromRun, WhatItSaysItTookIsWhatItTook) {
+  // Each with the parameters that have a row for each class: of them directions alone are taken.
+  const std::map<std::string, std::set<std::string>> of_classes = {
+      {"protogcd", {"prototype_layer.weight_v"}},
+      {"mugcd", {"prototype_layer.weight_v"}},
+      {"orca", {"head.weight"}},
+      {"rankstats", {"head.weight", "head.bias"}},
+      {"uno", {"prototypes.weight"}},
+      {"xcon", {}},
+      {"gcd", {}}};
+  const TinyRun work;
+  const auto train = [&](const std::string& method, const std::string& name,
+                         std::vector<std::string> more) {
+    more.insert(more.end(), {"--method", method});
+    if (method == "uno") more.insert(more.end(), {"--overclustering", "2", "--over-hidden", "16"});
+    json_of(run_protogcd(work.train(name, more)));
+  };
+  train("gcd", "other", {});
+  for (const auto& [method, rows] : of_classes) {
+    SCOPED_TRACE(method);
+    const fs::path other = work.folder / "other";
+    train(method, "before-" + method, {"--from", other, "--lr", "0.3"});
+    for (const std::string& earlier : {"before-" + method, std::string("other")}) {
+      SCOPED_TRACE(earlier);
+      const std::string name = "after-" + method + "-" + earlier;
+      train(method, name, {"--from", work.folder / earlier, "--lr", "1e-9", "--epochs", "1"});
+      const auto then = head_of(work, earlier), now = head_of(work, name);
+      const auto from = result_of(work, name).at("from");
+      const auto said = from.at("head_tensors").get<std::set<std::string>>();
+      std::set<std::string> same;
+      for (const auto& [parameter, tensor] : now) {
+        const auto found = then.find(parameter);
+        if (found == then.end() || found->second.sizes() != tensor.sizes()) continue;
+        const double change = (found->second - tensor).abs().max().item<double>();
+        if (rows.contains(parameter))
+          EXPECT_FALSE(said.contains(parameter)) << parameter;
+        else if (change < 1e-6)
+          same.insert(parameter);
+      }
+      EXPECT_EQ(said, same);
+      // GCD is what muGCD begins with: of such a run its blocks alone.
+      EXPECT_EQ(from.at("classes").size(), method == "mugcd" && earlier == "other" ? 0u : 16u);
+    }
+  }
+}
+
+TEST(FromRun, AFileOfFirstPrototypesAndARunContradictEachOther) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("before", {"--epochs", "1"})));
+  const auto both =
+      run_protogcd(work.train("after", {"--from", work.folder / "before", "--init-prototypes",
+                                        work.folder / "tiny.safetensors"}));
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.errors, AllOf(HasSubstr("--init-prototypes"), HasSubstr("--from")));
 }
 
 TEST(FromRun, ClassesStayWhatTheyWereWhenImagesCome) {

@@ -12,7 +12,9 @@
 #include "protogcd/core/scratch_folder.h"
 #include "protogcd/data/calibration_set.h"
 #include "protogcd/discovery/discover.h"
+#include "protogcd/discovery/trials.h"
 #include "protogcd/discovery/tune.h"
+#include "protogcd/nn/head.h"
 #include "protogcd/training/set_features.h"
 #include "tests/discovery/run_helpers.h"
 
@@ -199,6 +201,30 @@ TEST(Tune, StoppedItSaysHowToBeginAgainAndLeavesNoChoice) {
                                     HasSubstr("resume")));
   }
   EXPECT_FALSE(fs::exists(work.tiny.folder / "run/tune.json"));
+}
+
+/// Of a method whose prototypes have a bias, too: what is judged is what a model of it would say.
+TEST(HiddenLabels, ATrialIsJudgedByTheModelsScores) {
+  const TinyLibraryRun work;
+  const DiscoverOptions options = work.options("run");
+  const Backbone backbone = open_backbone(options.backbone, {});
+  const ScratchFolder folder;
+  TrainingMaterial material(open_data(options.data, {}), backbone, options.train.material,
+                            folder / "run", BadImagePolicy::parse("fail", "0"), work.context);
+  const HiddenSplit split = hide_classes(material.set().dataset(), 0, 0);
+  at::manual_seed(1);
+  Candidate model{.unlabelled = unit_rows(at::randn({std::ssize(split.hidden), 64})),
+                  .prototypes = {.centres = at::randn({16, 64})},
+                  .calibration = at::empty({0, 64})};
+  model.prototypes.bias = at::zeros({16});
+  const auto scores = [&] { return judge_trial(model, material.set(), split, 0.5).scores; };
+  EXPECT_LT((scores() - at::mm(model.unlabelled, model.prototypes.centres.t()))
+                .abs()
+                .max()
+                .item<double>(),
+            1e-5);
+  model.prototypes.bias[5] = 100;
+  EXPECT_TRUE((scores().argmax(1) == 5).all().item<bool>());
 }
 
 /// What a trial draws and sees, against what the split says of every image.

@@ -1,8 +1,12 @@
-// Clusters that keep the numbers of an earlier run.
+// Clusters that keep the numbers of an earlier run, and work on whole sets that hears who stops it.
 #include "protogcd/methods/feature_clusters.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+
+#include "protogcd/core/error.h"
+#include "protogcd/methods/concepts.h"
+#include "protogcd/methods/split_merge.h"
 
 namespace protogcd {
 namespace {
@@ -34,6 +38,46 @@ TEST(NumberedAs, NoNumberIsGivenTwice) {
       .centroids = at::tensor({1.0, 0.0, 0.0, 0.1, 1.0, 0.5, 0.0, 1.0, 0.0}).view({3, 3})};
   const Clustering numbered = numbered_as(found, prototypes, 1);
   EXPECT_TRUE(at::equal(numbered.labels, at::tensor({0, 2, 1}, at::kLong)));
+}
+
+class UnitRows : public SetFeatures {
+ public:
+  explicit UnitRows(StopToken stop) : stop_(std::move(stop)) {}
+  std::int64_t count(SampleSet set) const override {
+    return set == SampleSet::kUnlabelled ? rows_.size(0) : 0;
+  }
+  void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override {
+    if (set == SampleSet::kUnlabelled) use(rows_);
+  }
+  at::Tensor labels() const override { return at::empty({0}, at::kLong); }
+  StopToken stop() const override { return stop_; }
+
+ private:
+  const at::Tensor rows_ = at::rand({40, 8});
+  const StopToken stop_;
+};
+
+// All that methods do with whole sets before an epoch and in the end.
+TEST(WholeSets, AskedToStopNothingGoesOn) {
+  const StopToken stop;
+  UnitRows sets(stop);
+  const at::Tensor rows = trained_on(sets), known = known_labels(sets);
+  const Clustering found = cluster_images(sets, {.k = 4});
+  const auto halves = [&] { return halves_of(rows, found.labels, 4, 0, 0, stop); };
+  const auto split = [&, cut = halves()] {
+    const at::Tensor exact = rows.to(at::kDouble);
+    return split_and_merge(
+        exact, found.labels, found.centroids.to(at::kDouble), cut, 0,
+        {.mean = exact.mean(0), .nu = 9}, {}, [] { return 1.0; }, stop);
+  };
+  EXPECT_NO_THROW(split());
+  stop.request_stop();
+  EXPECT_THROW(cluster_images(sets, {.k = 4}), InterruptedError);
+  EXPECT_THROW(clusters_from(sets, found.centroids), InterruptedError);
+  EXPECT_THROW(halves(), InterruptedError);
+  EXPECT_THROW(split(), InterruptedError);
+  EXPECT_THROW(concept_links(rows, known, {}, stop), InterruptedError);
+  EXPECT_THROW(find_concepts(rows, known, {}, stop), InterruptedError);
 }
 
 }  // namespace

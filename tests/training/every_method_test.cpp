@@ -49,12 +49,43 @@ MethodChoice method_of(const std::string& name) {
   return choice;
 }
 
+/// Features of the images that are trained on, in three groups: what a method finds in them before
+/// an epoch matters in the steps.
+class GroupedImages : public SetFeatures {
+ public:
+  GroupedImages(std::int64_t classes, at::ScalarType type, at::Device device) : classes_(classes) {
+    auto random = at::make_generator<at::CPUGeneratorImpl>(5);
+    const at::Tensor centres = at::randn({kGroups, kTiny.width}, random, at::kDouble);
+    const at::Tensor own = at::arange(kImages, at::kLong).remainder(kGroups);
+    for (at::Tensor* rows : {&labelled_, &unlabelled_}) {
+      const at::Tensor noise = at::randn({kImages, kTiny.width}, random, at::kDouble);
+      *rows = (centres.index_select(0, own) + 0.3 * noise).to(device, type);
+    }
+  }
+  static constexpr std::int64_t kGroups = 3;
+
+  std::int64_t count(SampleSet set) const override {
+    return set == SampleSet::kLabelled || set == SampleSet::kUnlabelled ? kImages : 0;
+  }
+  void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override {
+    if (set == SampleSet::kLabelled) use(labelled_);
+    if (set == SampleSet::kUnlabelled) use(unlabelled_);
+  }
+  at::Tensor labels() const override { return at::arange(kImages, at::kLong).remainder(classes_); }
+
+ private:
+  const std::int64_t classes_;
+  at::Tensor labelled_, unlabelled_;
+};
+
 struct StepSetting {
   at::Device device = at::kCPU;
   at::ScalarType type = at::kDouble;
   bool recorded = false;
   std::int64_t classes = 9;
   bool labels = true;
+  bool knows_images = true;  ///< else there are no sets to look at, and no groups
+  std::int64_t old_classes() const { return std::min<std::int64_t>(classes, 5); }
 };
 
 struct Trained {
@@ -68,11 +99,16 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
   const Vit vit(kTiny, weights, setting.type);
   const auto blocks = make_trained_blocks(vit, 1, setting.type, setting.device);
   std::vector<std::string> names(static_cast<std::size_t>(setting.classes));
+  std::vector<std::int32_t> groups;
+  for (std::int32_t place = 0; setting.knows_images && place < 2 * kImages; ++place)
+    groups.push_back(place % GroupedImages::kGroups);
   const auto method = choice->make({.width = kTiny.width,
                                     .classes = names,
-                                    .old_classes = std::min<std::int64_t>(setting.classes, 5),
+                                    .old_classes = setting.old_classes(),
                                     .labelled = kImages,
                                     .unlabelled = kImages,
+                                    .groups = groups,
+                                    .batch = kImages,
                                     .epochs = kEpochs,
                                     .seed = 0,
                                     .type = setting.type,
@@ -98,7 +134,7 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
       return values.narrow(0, first, own).to(setting.device);
     };
     batches.push_back(
-        {.labels = mine(places.remainder(std::min<std::int64_t>(setting.classes, 5))),
+        {.labels = mine(places.remainder(setting.old_classes())),
          .labelled =
              mine((setting.labels ? places.remainder(2) : at::zeros_like(places)).to(setting.type)),
          .places = mine(places),
@@ -109,9 +145,11 @@ Trained trained(const MethodChoice& choice, const StepSetting& setting, Communic
   at::Tensor sum = at::zeros({}, losses.options());
   CapturedWork work(setting.recorded ? setting.device : at::Device(at::kCPU));
   NoSets none;
+  GroupedImages images(setting.old_classes(), setting.type, setting.device);
+  SetFeatures& sets = setting.knows_images ? static_cast<SetFeatures&>(images) : none;
   for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
     rate.set(0.1 / static_cast<double>(epoch + 1));
-    method->begin_epoch({.epoch = epoch, .images_per_step = kImages, .sets = none});
+    method->begin_epoch({.epoch = epoch, .images_per_step = kImages, .sets = sets});
     sum.zero_();
     for (std::int64_t i = 0; i < kStepsPerEpoch; ++i) {
       step.set_time(epoch * kStepsPerEpoch + i, kEpochs * kStepsPerEpoch);
@@ -188,6 +226,16 @@ TEST_P(EveryMethod, ABatchWithoutLabelsAndASingleClassAreDefined) {
   }
 }
 
+// Else the tests above would not see what these do with it.
+TEST(StepsOfMethods, HearWhatIsKnownOfTheImages) {
+  for (const char* name : {"xcon", "dccl", "gpc", "orca"}) {
+    const MethodChoice choice = method_of(name);
+    const double with = trained(choice).losses.back(),
+                 without = trained(choice, {.knows_images = false}).losses.back();
+    EXPECT_GT(std::abs(with - without), 1e-5) << name;
+  }
+}
+
 TEST_P(EveryMethod, TheNumbersOfTheEpochAreTheDeclaredOnes) {
   SingleProcess alone;
   const auto method = choice_->make({.width = 8,
@@ -204,17 +252,40 @@ TEST_P(EveryMethod, TheNumbersOfTheEpochAreTheDeclaredOnes) {
   EXPECT_EQ(std::ssize(numbers), declared);
 }
 
-/// A method that asks to stop after some of its steps, as a person would.
+TEST_P(EveryMethod, TheViewsOfAStepAreThoseOfItsStreams) {
+  const auto method = choice_->make({.width = 8,
+                                     .classes = {"a", "b"},
+                                     .old_classes = 1,
+                                     .labelled = 3,
+                                     .unlabelled = 3,
+                                     .groups = {0, 1, 2, 0, 1, 2},
+                                     .batch = 13,
+                                     .epochs = 4});
+  std::int64_t views = 0;
+  for (const BatchStream& stream : method->streams())
+    views += stream.views * (stream.images > 0 ? stream.images : 13);
+  EXPECT_EQ(choice_->views_per_step(13), views);
+}
+
+/// When a method asks to stop, as a person would, and how often it has taken a step since.
+struct StopWish {
+  StopToken stop = {};
+  int after_steps = 0;         ///< 0: after none
+  std::int64_t in_epoch = -1;  ///< as it begins
+  std::shared_ptr<int> steps_since = std::make_shared<int>(0);
+};
+
 class Stopping : public Method {
  public:
-  Stopping(std::unique_ptr<Method> method, StopToken stop, int after)
-      : method_(std::move(method)), stop_(std::move(stop)), left_(after) {}
+  Stopping(std::unique_ptr<Method> method, StopWish wish)
+      : method_(std::move(method)), wish_(std::move(wish)) {}
   std::map<std::string, at::Tensor> parameters() const override { return method_->parameters(); }
   std::map<std::string, at::Tensor> state() const override { return method_->state(); }
   std::optional<Teacher> teacher() const override { return method_->teacher(); }
   std::vector<BatchStream> streams() const override { return method_->streams(); }
   std::vector<ReportedValue> reported() const override { return method_->reported(); }
   std::vector<double> begin_epoch(const EpochInput& epoch) override {
+    if (epoch.epoch == wish_.in_epoch) wish_.stop.request_stop();
     return method_->begin_epoch(epoch);
   }
   std::vector<std::uint32_t> draws(std::size_t stream, std::int64_t epoch, std::size_t batches,
@@ -226,19 +297,19 @@ class Stopping : public Method {
   }
   void after_update() override {
     method_->after_update();
-    if (--left_ == 0) stop_.request_stop();
+    if (wish_.stop.stop_requested()) ++*wish_.steps_since;
+    if (--wish_.after_steps == 0) wish_.stop.request_stop();
   }
   Outcome outcome(SetFeatures& sets) const override { return method_->outcome(sets); }
 
  private:
   std::unique_ptr<Method> method_;
-  StopToken stop_;
-  int left_;
+  StopWish wish_;
 };
 
 struct StoppingOptions : MethodOptions {
-  StoppingOptions(MethodChoice inner_choice, StopToken token, int steps)
-      : inner(std::move(inner_choice)), stop(std::move(token)), after(steps) {}
+  StoppingOptions(MethodChoice inner_choice, StopWish when)
+      : inner(std::move(inner_choice)), wish(std::move(when)) {}
   std::string name() const override { return inner->name(); }
   std::unique_ptr<MethodOptions> copy() const override {
     return std::make_unique<StoppingOptions>(*this);
@@ -252,14 +323,16 @@ struct StoppingOptions : MethodOptions {
   bool sees_strong() const override { return inner->sees_strong(); }
   bool decays_all() const override { return inner->decays_all(); }
   std::int64_t groups() const override { return inner->groups(); }
+  std::int64_t views_per_step(std::int64_t batch) const override {
+    return inner->views_per_step(batch);
+  }
   std::optional<FirstStage> first_stage() const override { return inner->first_stage(); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {
-    return std::make_unique<Stopping>(inner->make(input), stop, after);
+    return std::make_unique<Stopping>(inner->make(input), wish);
   }
 
   MethodChoice inner;
-  StopToken stop;
-  int after;
+  StopWish wish;
 };
 
 /// A run of the library, without the program.
@@ -289,6 +362,17 @@ struct LibraryRun {
     return discover(with, {.device = "cpu", .dtype = "float32", .threads = 1, .stop = stop});
   }
 
+  /// The same run stopped and resumed, in another folder.
+  void run_stopped(DiscoverOptions with, const std::string& name, const StopWish& wish) const {
+    with.train.out = tiny.folder / name;
+    with.train.method = MethodChoice(StoppingOptions(choice, wish));
+    EXPECT_THROW(run(with, wish.stop), InterruptedError);
+    EXPECT_FALSE(std::filesystem::exists(with.train.out / "predictions.csv"));
+    with.train.method = choice;
+    with.train.resume = true;
+    run(with);
+  }
+
   const TinyRun tiny{4};
   const MethodChoice choice;
 };
@@ -302,16 +386,22 @@ TEST_P(EveryMethod, StoppedInTheMiddleOfAnEpochAndResumedIsStraight) {
     straight.train.material.use_bank = bank;
     library.run(straight);
 
-    const StopToken stop;
-    DiscoverOptions stopped = straight;
-    stopped.train.out = library.tiny.folder / (kind + "-stopped");
-    stopped.train.method = MethodChoice(StoppingOptions(library.choice, stop, 6));
-    EXPECT_THROW(library.run(stopped, stop), InterruptedError);
-    EXPECT_FALSE(std::filesystem::exists(stopped.train.out / "predictions.csv"));
-    stopped.train.method = library.choice;
-    stopped.train.resume = true;
-    library.run(stopped);
+    library.run_stopped(straight, kind + "-stopped", {.after_steps = 6});
     library.tiny.expect_same(kind + "-stopped", kind + "-straight");
+  }
+}
+
+// What these do with all images before an epoch may take as long as the epoch.
+TEST(EpochsBeginning, StoppedInItNoStepIsTakenAndTheRunGoesOnStraight) {
+  for (const char* name : {"dccl", "gpc"}) {
+    SCOPED_TRACE(name);
+    const LibraryRun library(name);
+    const DiscoverOptions straight = library.options("straight");
+    library.run(straight);
+    const StopWish wish{.in_epoch = 2};
+    library.run_stopped(straight, "stopped", wish);
+    EXPECT_EQ(*wish.steps_since, 0);
+    library.tiny.expect_same("stopped", "straight");
   }
 }
 

@@ -8,6 +8,8 @@
 namespace protogcd {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using testing::json_of;
 using testing::run_protogcd;
 using testing::TinyRun;
@@ -59,6 +61,19 @@ TEST(TeacherRun, TheMomentumIsThatOfTheStep) {
       trained(work, "none", {"--teacher-momentum", "1", "--last-teacher-momentum", "0"});
   EXPECT_GT(apart(rising, "1.prototype_layer.weight_v"), 1e-5);
   EXPECT_EQ(apart(none, "1.prototype_layer.weight_v"), 0);
+}
+
+TEST(TeacherRun, MomentaThatWouldBeginBelowZeroAreRefusedByName) {
+  const TinyRun work;
+  for (const char* method : {"mugcd", "protogcd-plus"}) {
+    const auto refused = run_protogcd(work.train("run", {"--method", method, "--teacher-momentum",
+                                                         "0.2", "--last-teacher-momentum", "0.7"}));
+    EXPECT_EQ(refused.exit_code, 2) << method;
+    EXPECT_THAT(refused.errors,
+                AllOf(HasSubstr("--teacher-momentum 0.2"), HasSubstr("--last-teacher-momentum 0.7"),
+                      HasSubstr("at least 1")));
+    EXPECT_FALSE(std::filesystem::exists(work.folder / "run"));
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct ToyOptions : MethodOptions {
   }
   void declare(OptionTable& table) override;
   bool sees_labelled() const override { return true; }
+  std::int64_t views_per_step(std::int64_t batch) const override { return 2 * (batch + 4); }
   std::unique_ptr<Method> make(const MethodInput& input) const override;
 };
 

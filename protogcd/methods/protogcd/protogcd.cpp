@@ -76,6 +76,7 @@ class ProtoGcd : public Method {
   }
 
   std::map<std::string, at::Tensor> parameters() const override { return head_.named_parameters(); }
+  std::vector<std::string> of_classes() const override { return {kPrototypes}; }
   std::optional<Teacher> teacher() const override {
     if (!teacher_) return std::nullopt;
     return Teacher{.parameters = teacher_->named_parameters(), .momentum = *momentum_};
@@ -415,6 +416,10 @@ std::unique_ptr<Method> ProtoGcdOptions::make(const MethodInput& input) const {
   if (!init_prototypes.empty() && complete.first_prototypes == FirstPrototypes::kKmeans) {
     throw UsageError(fmt::format("{} and {} kmeans contradict each other",
                                  option_name("init_prototypes"), option_name("first_prototypes")));
+  }
+  if (!init_prototypes.empty() && input.taken.prototypes.defined()) {
+    throw UsageError(fmt::format("{} and {} contradict each other: both say how classes begin",
+                                 option_name("init_prototypes"), option_name("from")));
   }
   return std::make_unique<ProtoGcd>(complete, input);
 }

@@ -21,6 +21,7 @@ struct ProtoGcdPlusOptions : ProtoGcdOptions {
     gcd.declare(table);
   }
   std::vector<std::string> resolve(const MethodFacts& facts) override {
+    check_teacher_momentum(momentum);
     std::vector<std::string> decided = ProtoGcdOptions::resolve(facts);
     for (std::string& decision : gcd.resolve(facts)) decided.push_back(std::move(decision));
     return decided;
@@ -35,6 +36,7 @@ struct ProtoGcdPlusOptions : ProtoGcdOptions {
     gcd.change_epochs(before, now);
   }
   bool sees_strong() const override { return true; }
+  std::int64_t views_per_step(std::int64_t batch) const override { return 4 * batch; }
   std::optional<FirstStage> first_stage() const override { return gcd.stage(head); }
   std::unique_ptr<Method> make(const MethodInput& input) const override {
     ProtoGcdOptions with_teacher = *this;
