@@ -23,7 +23,7 @@ GROUPS = {  # the order of the menu; pages of docs that are not named here come 
     "Images and weights": ["docs/datasets.md", "docs/images.md", "docs/backbones.md", "docs/builtin-backbone.md", "docs/pretraining.md"],
     "Discovery": ["docs/training.md", "docs/class-number.md", "docs/outliers.md", "docs/report.md", "docs/rounds.md", "docs/findings.md",
                   "docs/tuning.md", "docs/export.md"],
-    "Research": ["docs/method.md", "docs/methods.md", "docs/strong-views.md", "docs/sweeps.md", "docs/analyses.md", "docs/clustering.md", "docs/corruptions.md", "docs/map.md"],
+    "Research": ["docs/method.md", "docs/methods.md", "docs/method-template.md", "docs/strong-views.md", "docs/sweeps.md", "docs/analyses.md", "docs/clustering.md", "docs/corruptions.md", "docs/map.md"],
 }
 REST = [("docs/*.md", "More"), ("docs/notes/*.md", "Notes"), ("protogcd/*/README.md", "Source"), ("configs/README.md", "Source"), ("C*.md", "Project")]
 MODULES = {"protogcd": protogcd, "protogcd.metrics": metrics, "protogcd.interop": interop}

@@ -65,5 +65,14 @@ TEST(Documents, EveryLinkLeadsToAFileAndAHeadingOfIt) {
   EXPECT_GT(checked, 50);
 }
 
+// What people copy is what is compiled and tested.
+TEST(Documents, TheMethodToCopyIsTheTestedOne) {
+  const fs::path root = testing::source_folder();
+  const std::string document = read_text_file(root / "docs/method-template.md");
+  EXPECT_NE(document.find("```cpp\n" + read_text_file(root / "tests/training/skeleton_method.cpp") +
+                          "```\n"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace protogcd

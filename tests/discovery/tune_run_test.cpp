@@ -213,9 +213,10 @@ TEST(HiddenLabels, ATrialIsJudgedByTheModelsScores) {
                             folder / "run", BadImagePolicy::parse("fail", "0"), work.context);
   const HiddenSplit split = hide_classes(material.set().dataset(), 0, 0);
   at::manual_seed(1);
-  Candidate model{.unlabelled = unit_rows(at::randn({std::ssize(split.hidden), 64})),
-                  .prototypes = {.centres = at::randn({16, 64})},
-                  .calibration = at::empty({0, 64})};
+  Candidate model;
+  model.unlabelled = unit_rows(at::randn({std::ssize(split.hidden), 64}));
+  model.calibration = at::empty({0, 64});
+  model.prototypes.centres = at::randn({16, 64});
   model.prototypes.bias = at::zeros({16});
   const auto scores = [&] { return judge_trial(model, material.set(), split, 0.5).scores; };
   EXPECT_LT((scores() - at::mm(model.unlabelled, model.prototypes.centres.t()))

@@ -1,4 +1,5 @@
-// What holds for every method of the registry, and for a toy that uses all that the seam offers.
+// What holds for every method of the registry, for the one that people copy, and for a toy that
+// uses all that the seam offers.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <gmock/gmock.h>
@@ -22,6 +23,9 @@
 #include "tests/training/toy_method.h"
 
 namespace protogcd {
+
+std::unique_ptr<MethodOptions> skeleton_options();  // of docs/method-template.md
+
 namespace {
 
 using testing::NoSets;
@@ -32,7 +36,9 @@ constexpr std::int64_t kImages = 16, kEpochs = 2, kStepsPerEpoch = 5;
 const VitConfig kTiny{.patch = 8, .width = 64, .depth = 2, .heads = 2, .hidden = 128, .grid = 4};
 
 MethodChoice method_of(const std::string& name) {
-  MethodChoice choice = name == "toy" ? MethodChoice(testing::ToyOptions{}) : find_method(name);
+  MethodChoice choice = name == "toy"        ? MethodChoice(testing::ToyOptions{})
+                        : name == "skeleton" ? MethodChoice(skeleton_options())
+                                             : find_method(name);
   OptionTable table;
   choice->declare(table);
   // Small, and with all parts that a method has.
@@ -417,9 +423,9 @@ TEST_P(EveryMethod, FewerImagesThanABatchAreOneBatch) {
   }
 }
 
-std::vector<std::string> names_and_toy() {
+std::vector<std::string> names_of_all() {
   std::vector<std::string> names = trained_method_names();
-  names.emplace_back("toy");
+  names.insert(names.end(), {"skeleton", "toy"});
   return names;
 }
 
@@ -430,8 +436,8 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryMethod, ::testing::ValuesIn(names_and_toy()), test_name);
-INSTANTIATE_TEST_SUITE_P(Registry, EveryMethodOnCuda, ::testing::ValuesIn(names_and_toy()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryMethod, ::testing::ValuesIn(names_of_all()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryMethodOnCuda, ::testing::ValuesIn(names_of_all()),
                          test_name);
 
 // A clustering's own classes are those of its predictions.csv, and its model is the nearest centre.
