@@ -28,6 +28,7 @@ std::vector<Verb> all_verbs() {
       sort_verb(),
       compare_verb(),
       corrupt_verb(),
+      gather_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),
       cluster_verb(),

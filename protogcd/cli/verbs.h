@@ -29,6 +29,7 @@ Verb discover_verb();
 Verb embed_verb();
 Verb estimate_k_verb();
 Verb evaluate_verb();
+Verb gather_verb();
 Verb info_verb();
 Verb methods_verb();
 Verb ood_verb();
