@@ -42,6 +42,7 @@ std::vector<Verb> all_verbs() {
       bench_cluster_verb(),
       bench_embed_verb(),
       bench_train_verb(),
+      bench_processes_verb(),
       bench_tsne_verb(),
 #endif
       bench_images_verb(),

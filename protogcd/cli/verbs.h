@@ -14,6 +14,7 @@ Verb bench_backbone_verb();
 Verb bench_cluster_verb();
 Verb bench_embed_verb();
 Verb bench_images_verb();
+Verb bench_processes_verb();
 Verb bench_train_verb();
 Verb bench_tsne_verb();
 Verb cluster_verb();

@@ -28,6 +28,7 @@
 #include "protogcd/model/evaluation.h"
 #include "protogcd/model/model_outputs.h"
 #include "protogcd/model/outlier_calibration.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/head.h"
 #include "protogcd/nn/state_file.h"
@@ -208,9 +209,9 @@ void Trainer::evaluate_sets() {
 Predictions Trainer::predict(std::initializer_list<SampleSet> sets) {
   Predictions predictions;
   for (const SampleSet set : sets) {
-    material_.tokens(set).for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
-      predictions.add(model_.cosines(tokens), model_);
-    });
+    material_.for_each_rows(
+        set, context_, [&](const TrunkTokens& tokens) { return model_.cosines(tokens); },
+        [&](const at::Tensor& cosines) { predictions.add(cosines, model_); });
   }
   predictions.finish();
   return predictions;
@@ -277,10 +278,10 @@ void Trainer::write_features(const at::Tensor& after) {
                                              placement_.trained, placement_.device);
   std::vector<at::Tensor> parts;
   for (const SampleSet set : {SampleSet::kUnlabelled, SampleSet::kAside}) {
-    material_.tokens(set).for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
-      const at::NoGradGuard no_grad;
-      parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
-    });
+    const at::NoGradGuard no_grad;
+    material_.for_each_rows(
+        set, context_, [&](const TrunkTokens& tokens) { return untrained->forward(tokens); },
+        [&](const at::Tensor& rows) { parts.push_back(unit_rows(rows).to(at::kCPU, at::kHalf)); });
   }
   write_embeddings(folder_.embeddings(), {.before = at::cat(parts),
                                           .after = after,
@@ -461,8 +462,9 @@ double train_first_stage(const TrainOptions& first, TrainingMaterial& material,
                          const Backbone& backbone, const LabelHistory& history,
                          const std::string& config, const std::string& out,
                          Clock::time_point started, const Context& context) {
-  if (first.resume && fs::exists(first.out / run_files::kResult))
-    return read_result(first.out / run_files::kResult).seconds;
+  const fs::path finished = first.out / run_files::kResult;
+  if (any_process(context, first.resume && fs::exists(finished)))
+    return fs::exists(finished) ? read_result(finished).seconds : 0;
   context.log.info(fmt::format("first {} epochs of {}, in {}", first.loop.schedule.epochs,
                                first.method->name(), first.out.string()));
   RunFolder folder(first.out, how_to_open(first));
@@ -598,7 +600,9 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     // A checkpoint of the run itself has counted them already.
     if (!fs::exists(folder.checkpoints()))
       start -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(before));
-    chosen.from = first.out;
+    any_process(context, false);  // until the first one has written it
+    chosen.from =
+        (options.shared_out.empty() ? options.out : options.shared_out) / run_files::kFirstStage;
     earlier = open_earlier_run(chosen, backbone, /*is_first_stage=*/true);
   }
   // Prototypes of every class are one beginning, and there is no other.

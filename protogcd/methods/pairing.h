@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "protogcd/methods/communicator.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/methods/method.h"
 
 namespace protogcd {

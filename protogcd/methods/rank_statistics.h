@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "protogcd/methods/communicator.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/methods/method.h"
 
 namespace protogcd {

@@ -201,6 +201,8 @@ Sampler TrainingMaterial::make_sampler(const BatchStream& stream, std::uint64_t 
   };
   Sampler sampler = make();
   sampler.set_images(order_of(plan, set_));
+  sampler.share(static_cast<std::size_t>(context_.process.rank),
+                static_cast<std::size_t>(context_.process.size));
   return sampler;
 }
 
@@ -242,7 +244,8 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
   const double borrow = plan.borrow.value_or(options_.borrow.value_or(0));
   if (borrow == 0 || is_strong || stream.views == 1) return views;
   return std::make_unique<BorrowedViews>(std::move(views), sampler, borrow,
-                                         backbone_.config.epsilon, seed, placement_.device);
+                                         backbone_.config.epsilon, seed, placement_.device,
+                                         context_.team);
 }
 
 std::shared_ptr<KeptTokens> TrainingMaterial::make_kept_tokens() const {
@@ -252,18 +255,19 @@ std::shared_ptr<KeptTokens> TrainingMaterial::make_kept_tokens() const {
 
 StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,
                                       const TrainingPlan& plan) const {
-  const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
+  const auto rows = static_cast<std::int64_t>(sampler.rows()),
              steps = static_cast<std::int64_t>(sampler.batches_per_epoch());
-  at::Tensor labels = at::empty({steps, batch}, at::kLong),
-             labelled = at::empty({steps, batch}, at::kFloat),
-             places = at::empty({steps, batch}, at::kLong);
+  at::Tensor labels = at::empty({steps, rows}, at::kLong),
+             labelled = at::empty({steps, rows}, at::kFloat),
+             places = at::empty({steps, rows}, at::kLong);
   const auto label = [&](std::size_t drawn) {
     if (!plan.split) return std::max(set_.train()[drawn].label, 0);
     return drawn < plan.split->labels.size() ? plan.split->labels[drawn] : 0;
   };
-  for (std::int64_t i = 0; i < steps * batch; ++i) {
-    const std::size_t drawn =
-        sampler.draw(static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < steps * rows; ++i) {
+    const std::size_t drawn = sampler.draw(
+        static_cast<std::uint32_t>(epoch),
+        sampler.position(static_cast<std::size_t>(i / rows), static_cast<std::size_t>(i % rows)));
     labels.data_ptr<std::int64_t>()[i] = label(drawn);
     labelled.data_ptr<float>()[i] = sampler.is_labelled(drawn) ? 1 : 0;
     places.data_ptr<std::int64_t>()[i] = static_cast<std::int64_t>(drawn);
@@ -300,11 +304,11 @@ MethodInput TrainingMaterial::method_input(std::int64_t k, std::int64_t epochs, 
   return input;
 }
 
-void TrainingMaterial::for_each_tokens(
-    SampleSet set, const Context& context,
-    const std::function<void(const TrunkTokens&, std::size_t first)>& use) {
+void TrainingMaterial::for_each_rows(SampleSet set, const Context& context,
+                                     const std::function<at::Tensor(const TrunkTokens&)>& compute,
+                                     const std::function<void(const at::Tensor& rows)>& use) {
   const std::lock_guard lock(tokens_mutex_);
-  tokens(set).for_each(context, use);
+  tokens(set).for_each_rows(context, compute, use);
 }
 
 EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {

@@ -89,8 +89,11 @@ class TrainingMaterial {
 
   EvaluationTokens& tokens(SampleSet set);
   /// The same for trainings side by side: one pass at a time.
-  void for_each_tokens(SampleSet set, const Context& context,
-                       const std::function<void(const TrunkTokens&, std::size_t first)>& use);
+  void for_each_rows(SampleSet set, const Context& context,
+                     const std::function<at::Tensor(const TrunkTokens&)>& compute,
+                     const std::function<void(const at::Tensor& rows)>& use);
+  /// The processes that train on it together.
+  const std::shared_ptr<Communicator>& team() const { return context_.team; }
   /// How pixels become numbers, in words: results depend on it.
   std::string preprocessing() const;
 
