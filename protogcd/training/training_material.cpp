@@ -116,12 +116,27 @@ std::uint64_t TrainingMaterial::cache_bytes() const {
   return free_memory(at::kCPU) / kCacheParts;
 }
 
+BankPart TrainingMaterial::bank_part() const {
+  const BankPart part =
+      BankPart::of(static_cast<std::size_t>(context_.process.rank),
+                   static_cast<std::size_t>(context_.process.size), set_.train().size(),
+                   static_cast<std::size_t>(bank_block(placement_.device)));
+  if (part.size() > 0) return part;
+  throw UsageError(
+      fmt::format("a bank of {} images is too small for {} processes, which hold {} images or more "
+                  "each",
+                  set_.train().size(), context_.process.size, bank_block(placement_.device)),
+      fmt::format("start fewer, or use {} fresh", option_name("views")));
+}
+
 BankPlan TrainingMaterial::plan_of_bank(const BankPlan* weak) const {
   BankOptions bank = options_.bank;
   if (bank.folder.empty()) bank.folder = folder_ / run_files::kBank;
+  if (context_.team)
+    bank.folder /= fmt::format("part-{}-of-{}", context_.process.rank + 1, context_.process.size);
   if (weak != nullptr) bank.folder /= kStrongFolder;
   if (bank.max_gb && options_.sees_strong) *bank.max_gb /= 2;  // each bank has half of it
-  const BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
+  const BankLayout layout{.images = static_cast<std::int64_t>(bank_part().size()),
                           .tokens = backbone_.config.token_count(backbone_.preprocessing.size),
                           .width = backbone_.config.width,
                           .type = placement_.frozen,
@@ -166,8 +181,10 @@ std::unique_ptr<TokenBank> TrainingMaterial::make_bank(const BankPlan& plan,
                                backbone_.config.heads, first_trained_block_)},
       {"preprocessing", preprocessing()}};
   if (placement_.tf32) depends_on["products"] = placement_.arithmetic();
-  return std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
-                                     loader, windows_.get(), depends_on, context_);
+  const BankPart part = bank_part();
+  return std::make_unique<TokenBank>(
+      plan, set_.sources(), sources_of(set_.train().subspan(part.first, part.size())), *trunk_,
+      loader, windows_.get(), depends_on, context_, part.first);
 }
 
 bool TrainingMaterial::is_shareable() const {
@@ -232,8 +249,14 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
       bank.prepare(epoch);
       return bank.store();
     };
-    views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device,
-                                        static_cast<std::size_t>(stream.views));
+    const auto count = static_cast<std::size_t>(stream.views);
+    if (context_.team) {
+      views = std::make_unique<SharedBankViews>(
+          prepare, set_.train().size(), static_cast<std::size_t>(bank_plan_->layout.block), sampler,
+          seed, placement_.device, count, context_.team);
+    } else {
+      views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device, count);
+    }
   } else {
     views = std::make_unique<FreshViews>(make_pixels(sampler, seed, stream), sampler, *trunk_,
                                          placement_.trunk_batch(), placement_.device);
