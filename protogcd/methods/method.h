@@ -28,8 +28,8 @@
 #include "protogcd/data/sample.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/engine/view_source.h"
-#include "protogcd/nn/communicator.h"
 #include "protogcd/model/prototypes.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 
