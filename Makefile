@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-walks test-gpu python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-processes test-walks test-gpu python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -44,6 +44,9 @@ test: everything ## every quick test (4 minutes on two cores)
 
 test-slow: everything ## the tests that take minutes
 	@cd build/release && ctest --output-on-failure -L slow
+
+test-processes: everything ## training with several processes, started by torchrun
+	@cd build/release && ctest --output-on-failure -L processes
 
 test-walks: everything ## what a biologist, a researcher and a developer do, from the command line
 	@for walk in biologist researcher developer; do echo "$$walk"; tests/walks/$$walk.sh || exit 1; done

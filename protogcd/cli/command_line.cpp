@@ -33,7 +33,8 @@ std::string option_help(const Option& option) {
 }
 
 /// Declares one option to CLI11. Values are only collected here; checking them is the table's work.
-/// A list takes several values after one flag, unless `one_value_each`: then it repeats its flag.
+/// A list takes several values after one flag, unless `one_value_each`: then it repeats its flag. A
+/// list without a flag takes all that is left.
 CLI::Option* add_to_parser(CLI::App& app, const Option& option, bool one_value_each) {
   const std::string help = option_help(option);
   if (option.is_switch()) return app.add_flag(option.flag(), help);
@@ -42,7 +43,7 @@ CLI::Option* add_to_parser(CLI::App& app, const Option& option, bool one_value_e
   CLI::Option* parsed = app.add_option(name, accept, help);
   parsed->type_name(option.value_name());
   parsed->expected(1, option.is_list() ? CLI::detail::expected_max_vector_size : 1);
-  parsed->allow_extra_args(option.is_list() && !one_value_each);
+  parsed->allow_extra_args(option.is_list() && (option.is_positional() || !one_value_each));
   return parsed->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

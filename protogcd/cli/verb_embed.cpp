@@ -5,6 +5,7 @@
 
 #include "protogcd/cli/feature_model.h"
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/shard_option.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
@@ -15,7 +16,7 @@ namespace protogcd::cli {
 namespace {
 
 struct EmbedVerbOptions {
-  std::string set;
+  std::string set, shard;
   FeatureModelOptions network;
   EmbedOptions embed;
 };
@@ -26,15 +27,17 @@ void embed(EmbedVerbOptions options, Session& session) {
   FeatureModel network = open_feature_model(options.network, set.is_benchmark, session.context.log);
   EmbedOptions embedding = options.embed;
   embedding.reading = network.reading;
+  embedding.shard = Shard::parse(options.shard);
   const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const EmbedSummary summary = embed_images(set.sources, std::move(network.backbone), embedding,
                                             session.bad_image_policy(), context);
-  const double fresh = static_cast<double>(set.sources.size() - summary.resumed);
+  if (summary.was_finished) return tell_finished_shard(summary.out, session);
+  const double fresh = static_cast<double>(summary.images + summary.skipped - summary.resumed);
   const double rate = summary.seconds > 0 ? fresh / summary.seconds : 0;
   if (session.json()) {
-    session.print_json({{"out", options.embed.out.string()},
+    session.print_json({{"out", summary.out.string()},
                         {"images", summary.images},
                         {"skipped", summary.skipped},
                         {"resumed", summary.resumed},
@@ -43,7 +46,7 @@ void embed(EmbedVerbOptions options, Session& session) {
                         {"images_per_second", rate}});
     return;
   }
-  fmt::print("{}: {} images, {} numbers each, {:.1f} images/s\n", options.embed.out.string(),
+  fmt::print("{}: {} images, {} numbers each, {:.1f} images/s\n", summary.out.string(),
              summary.images, summary.width, rate);
   if (summary.skipped > 0) fmt::print("{} images skipped, see skipped.csv\n", summary.skipped);
 }
@@ -77,6 +80,7 @@ Verb embed_verb() {
         table.add("overwrite", &embedding.overwrite, "replace the output if it exists").flag_only();
         table.add("resume", &embedding.resume, "go on with an output that was not finished")
             .flag_only();
+        declare_shard(table, options->shard);
         return [options](Session& session) { embed(*options, session); };
       }};
 }

@@ -3,8 +3,10 @@
 
 #include <memory>
 
+#include "protogcd/cli/shard_option.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
@@ -16,19 +18,19 @@ namespace {
 
 struct PredictVerbOptions {
   std::filesystem::path model, backbone;
-  std::string images;
+  std::string images, shard;
   PredictOptions predict;
 };
 
 /// Without an output, the table is the answer.
 void print_predictions(const TrainedModel& model, const SourceTable& sources,
-                       const std::string& probabilities, Session& session) {
-  const ProbabilityColumns more_columns(probabilities, model.info().classes);
+                       const PredictOptions& options, Session& session) {
+  const ProbabilityColumns more_columns(options.probabilities, model.info().classes);
   SkippedFiles skipped(session.bad_image_policy(), sources.size());
   nlohmann::json rows = nlohmann::json::array();
   if (!session.json())
     fmt::print("path,class,is_new,confidence,is_outlier{}\n", more_columns.header());
-  predict_images(model, sources, skipped, session.context, [&](const PredictedBatch& batch) {
+  const auto print = [&](const PredictedBatch& batch) {
     for (std::size_t i = 0; i < batch.sources.size(); ++i) {
       const PredictedImage image =
           batch.predictions.row(sources.path(batch.sources[i]), i, model.info());
@@ -49,7 +51,8 @@ void print_predictions(const TrainedModel& model, const SourceTable& sources,
                    more_columns.fields(batch.predictions.posterior_of(i)));
       }
     }
-  });
+  };
+  predict_images(model, sources, skipped, session.context, print, options.shard);
   if (session.json()) session.print_json({{"predictions", rows}, {"skipped", skipped.count()}});
   for (const SkippedFile& bad : skipped.files()) {
     session.context.log.warning(fmt::format("{}: {}", sources.path(bad.source), bad.reason));
@@ -57,17 +60,23 @@ void print_predictions(const TrainedModel& model, const SourceTable& sources,
   skipped.check(sources);
 }
 
-void predict(const PredictVerbOptions& options, Session& session) {
-  if (!options.predict.out.empty())
+void predict(PredictVerbOptions options, Session& session) {
+  options.predict.shard = Shard::parse(options.shard);
+  if (options.predict.resume && !options.predict.shard) {
+    throw UsageError(fmt::format("{}: only a shard can be left as it is", option_name("resume")),
+                     fmt::format("cut the list with {} i/n", option_name("shard")));
+  }
+  if (!options.predict.out.empty() && !options.predict.shard)
     check_output_file(options.predict.out, options.predict.overwrite, "out");
   const ComputeSettings settings(session.context);
   const ImageSet set = open_image_set(options.images, session.context.log);
   const TrainedModel model = load_model(options.model, options.backbone, session.context);
   if (options.predict.out.empty()) {
-    return print_predictions(model, set.sources, options.predict.probabilities, session);
+    return print_predictions(model, set.sources, options.predict, session);
   }
   const PredictSummary summary = write_predictions(model, set.sources, options.predict,
                                                    session.bad_image_policy(), session.context);
+  if (summary.was_finished) return tell_finished_shard(summary.out, session);
   const ModelInfo& info = model.info();
   std::uint64_t in_new = 0;
   nlohmann::ordered_json per_class;
@@ -76,7 +85,7 @@ void predict(const PredictVerbOptions& options, Session& session) {
     if (info.is_new(static_cast<std::int64_t>(k))) in_new += summary.per_class[k];
   }
   if (session.json()) {
-    session.print_json({{"out", options.predict.out.string()},
+    session.print_json({{"out", summary.out.string()},
                         {"images", summary.images},
                         {"skipped", summary.skipped},
                         {"in_new_classes", in_new},
@@ -85,7 +94,7 @@ void predict(const PredictVerbOptions& options, Session& session) {
                         {"seconds", summary.seconds}});
     return;
   }
-  fmt::print("{}: {} images, {} of them in new classes, in {}\n", options.predict.out.string(),
+  fmt::print("{}: {} images, {} of them in new classes, in {}\n", summary.out.string(),
              summary.images, in_new, human_seconds(summary.seconds));
   if (summary.outliers > 0) {
     const OutlierCalibration& rule = *info.outliers;
@@ -126,6 +135,9 @@ Verb predict_verb() {
                 .value_name("all|N")
                 .matching(ProbabilityColumns::is_wanted, "all or a number of classes, from 1");
             table.add("overwrite", &options->predict.overwrite, "replace the output if it exists")
+                .flag_only();
+            declare_shard(table, options->shard);
+            table.add("resume", &options->predict.resume, "leave a shard that is finished as it is")
                 .flag_only();
             return [options](Session& session) { predict(*options, session); };
           }};

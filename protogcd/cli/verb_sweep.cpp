@@ -24,7 +24,7 @@ struct SweepVerbOptions {
   std::filesystem::path file, out;
   std::vector<std::string> set, seeds;
   std::int64_t jobs = 0;
-  bool dry_run = false, restart_changed = false;
+  bool dry_run = false, restart_changed = false, share = false;
 };
 
 /// A verb that a step of a sweep may run, with its options.
@@ -186,7 +186,8 @@ RunnerOptions runner_options(const SweepVerbOptions& options, const SweepFile& f
           .out = options.out,
           .jobs = jobs,
           .threads = std::max<std::size_t>(1, threads / jobs),
-          .restart_changed = options.restart_changed};
+          .restart_changed = options.restart_changed,
+          .share = options.share};
 }
 
 nlohmann::json number_or_null(double value) {
@@ -315,6 +316,11 @@ Verb sweep_verb() {
         table
             .add("restart_changed", &options->restart_changed,
                  "run cells again that were begun with other options")
+            .flag_only();
+        table
+            .add("share", &options->share,
+                 "with other processes of this command, also on other machines: each cell is run "
+                 "by one of them")
             .flag_only();
         return [options](Session& session) { sweep(*options, session); };
       }};

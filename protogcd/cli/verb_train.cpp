@@ -7,6 +7,7 @@
 
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/method_options.h"
+#include "protogcd/cli/processes.h"
 #include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
@@ -118,16 +119,32 @@ void print_spread(const std::vector<RunResult>& runs) {
              spread.deviation.old_classes, spread.mean.new_classes, spread.deviation.new_classes);
 }
 
-void run(DiscoverOptions options, Session& session) {
+/// Of several processes the first says where the run stands; the others have no folder of it.
+Discovery discover_in_team(const DiscoverOptions& options, const Context& context) {
+  try {
+    return discover(options, context);
+  } catch (const InterruptedError& error) {
+    if (context.process.rank == 0) throw;
+    throw InterruptedError(fmt::format("process {} {}", context.process.rank + 1, error.marked()));
+  }
+}
+
+void run(DiscoverOptions options, std::int64_t process_timeout, Session& session) {
   options.bad_images = session.common.bad_images;
   options.max_bad = session.common.max_bad;
-  resolve(options, session.context.log);
   const InterruptGuard interrupt(session.host_stop);
+  // Begun again after one of them died: the run goes on, where it has begun.
+  if (join_processes_of(session, process_timeout) > 0) {
+    options.train.overwrite = false;
+    options.train.resume = std::filesystem::exists(options.train.out / run_files::kConfig);
+  }
+  resolve(options, session.context.log);
   Context context = session.context;
   context.stop = interrupt.token();
   const auto told = [&](const Discovery& found) { tell(found, options, session, context); };
   if (options.runs == 1) {
-    const Discovery found = discover(options, context);
+    const Discovery found = discover_in_team(options, context);
+    if (context.process.rank > 0) return;
     told(found);
     if (session.json()) session.print_json(to_json(found.result));
     return;
@@ -141,7 +158,9 @@ Action declare_with(DiscoverOptions defaults, OptionTable& table, const std::str
   auto options = std::make_shared<DiscoverOptions>(std::move(defaults));
   declare_method(table, options->train.method, method);
   declare_discover_options(table, *options);
-  return [options](Session& session) { run(*options, session); };
+  const auto timeout = std::make_shared<std::int64_t>(600);
+  declare_processes(table, *timeout);
+  return [options, timeout](Session& session) { run(*options, *timeout, session); };
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ std::vector<Verb> all_verbs() {
       sort_verb(),
       compare_verb(),
       corrupt_verb(),
+      gather_verb(),
 #ifdef PROTOGCD_WITH_TORCH
       embed_verb(),
       cluster_verb(),
@@ -41,6 +42,7 @@ std::vector<Verb> all_verbs() {
       bench_cluster_verb(),
       bench_embed_verb(),
       bench_train_verb(),
+      bench_processes_verb(),
       bench_tsne_verb(),
 #endif
       bench_images_verb(),

@@ -17,6 +17,8 @@
 
 namespace protogcd {
 
+class Communicator;
+
 /// Which of the processes that share one piece of work this is.
 struct ProcessPlace {
   int rank = 0;
@@ -32,6 +34,7 @@ struct Context {
   std::shared_ptr<ProgressSink> progress_sink{};  ///< none: nothing is shown
   StopToken stop{};                               ///< set by the host
   ProcessPlace process{};
+  std::shared_ptr<Communicator> team{};  ///< those processes (nn/communicator.h); none: it is alone
   std::string command{};  ///< how a person calls this work: "protogcd discover"; may be empty
 
   /// Long work looks here between steps; when true, it saves what it has and throws

@@ -41,6 +41,23 @@ FileLock::FileLock(const fs::path& file, const std::string& busy, const std::str
   throw FileError(busy, hint);
 }
 
+FileLock FileLock::shared(const fs::path& file, const std::string& busy, const std::string& hint) {
+  FileLock taken(opened(file, O_RDWR | O_CREAT));
+  if (!lock(taken.descriptor_, LOCK_SH | LOCK_NB)) throw FileError(busy, hint);
+  return taken;
+}
+
+std::optional<FileLock> FileLock::try_take(const fs::path& file) {
+  FileLock taken(opened(file, O_RDWR | O_CREAT));
+  while (::flock(taken.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return std::nullopt;
+    if (errno == EINTR) continue;
+    throw FileError(fmt::format("{}: cannot lock: {}", file.string(), std::strerror(errno)),
+                    "work is shared by locks of files, which this file system lacks");
+  }
+  return taken;
+}
+
 FileLock FileLock::wait_for(const fs::path& folder) {
   FileLock taken(opened(folder, O_RDONLY | O_DIRECTORY));
   lock(taken.descriptor_, LOCK_EX);

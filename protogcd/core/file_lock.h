@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace protogcd {
@@ -13,6 +14,12 @@ class FileLock {
   /// another holds it: the message names what is locked.
   FileLock(const std::filesystem::path& file, const std::string& busy,
            const std::string& hint = {});
+  /// The same, beside others that share it: FileError where one holds it alone.
+  static FileLock shared(const std::filesystem::path& file, const std::string& busy,
+                         const std::string& hint = {});
+  /// Of a file, which is made if it is not there; nothing where another holds it. FileError where
+  /// the file system has no locks: those who share work by them must know.
+  static std::optional<FileLock> try_take(const std::filesystem::path& file);
   /// Of a folder; waits for it.
   static FileLock wait_for(const std::filesystem::path& folder);
 

@@ -58,7 +58,9 @@ class Finder {
     std::vector<Sized> files;
     for (std::size_t i = 0; i < dataset_.samples.size(); ++i) {
       const std::uint32_t source = dataset_.samples[i].source;
-      if (dataset_.sources.is_record(source) || dataset_.sources.box(source)) continue;
+      if (dataset_.sources.is_record(source) || dataset_.sources.box(source) ||
+          dataset_.sources.packed(source))
+        continue;
       struct stat status {};
       if (::stat(path(i).c_str(), &status) != 0) {
         report_.unreadable.push_back(fmt::format("{}: {}", path(i), std::strerror(errno)));

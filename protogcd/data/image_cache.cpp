@@ -11,13 +11,17 @@ namespace protogcd {
 
 MaybeBad ResizedReader::read(std::uint32_t source, int short_side, Image& output) {
   if (!is_whole_file(source)) return read_stored(source, short_side, std::nullopt, output);
-  MaybeBad bad = reader_.read_resized(sources_.path(source), short_side, output);
+  const auto packed = sources_.packed(source);
+  MaybeBad bad = packed ? reader_.decode_resized(*packed, short_side, output)
+                        : reader_.read_resized(sources_.path(source), short_side, output);
   stored_size_ = reader_.decoded_size();
   return bad;
 }
 
 MaybeBad ResizedReader::read_center(std::uint32_t source, const ViewSize& view, Image& output) {
   if (!is_whole_file(source)) return read_stored(source, view.short_side, view.crop, output);
+  if (const auto packed = sources_.packed(source))
+    return reader_.decode_center_view(*packed, view, output);
   return reader_.read_center_view(sources_.path(source), view, output);
 }
 
@@ -30,6 +34,7 @@ ImageOrBad ResizedReader::read_whole(std::uint32_t source) {
   }
   DecodeOptions exact = decode_;
   exact.fast_short_side = 0;
+  if (const auto packed = sources_.packed(source)) return decode_image(*packed, exact);
   return read_image(sources_.path(source), exact);
 }
 

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "protogcd/core/text.h"
+#include "protogcd/data/class_numbers.h"
 #include "protogcd/image/formats.h"
 #include "protogcd/image/tiff_directory.h"
 
@@ -21,8 +23,9 @@ constexpr int kMostLinksInPath = 8;
 
 struct FolderEntry {
   std::string name;
-  const ImageKind* kind;  ///< null for a folder
+  const ImageKind* kind;  ///< null for a folder and a tar file
   bool link;
+  bool is_packed = false;
 };
 
 std::string path_in(const std::string& folder, const std::string& name) {
@@ -52,9 +55,11 @@ class Lister {
     open_folders_.push_back(identity);
     std::ranges::sort(entries, {}, &FolderEntry::name);
     add_images(folder, entries);
+    for (const auto& entry : entries)
+      if (entry.is_packed) add_packed(path_in(folder, entry.name));
     if (entries.empty() && !is_root) listing_.empty_folders.push_back(folder);
     for (const auto& entry : entries) {
-      if (entry.kind == nullptr) descend(folder, entry, links);
+      if (entry.kind == nullptr && !entry.is_packed) descend(folder, entry, links);
     }
     open_folders_.pop_back();
   }
@@ -99,8 +104,9 @@ class Lister {
       is_file = S_ISREG(status.st_mode);
     }
     const ImageKind* kind = is_file ? kind_of_file_name(name) : nullptr;
-    if (is_folder || kind != nullptr) {
-      entries.push_back({name, kind, type == DT_LNK});
+    const bool is_packed = is_file && is_packed_name(name);
+    if (is_folder || is_packed || kind != nullptr) {
+      entries.push_back({name, kind, type == DT_LNK, is_packed});
     } else {
       ++listing_.ignored_files;
     }
@@ -125,6 +131,29 @@ class Lister {
     }
   }
 
+  void add_packed(const std::string& path) {
+    const auto packed = PackedImages::open(path);
+    listing_.ignored_files += packed->ignored_files();
+    if (packed->images().empty()) {
+      listing_.problems.push_back(path + ": no image in this tar file");
+      return;
+    }
+    sources_.add_packed(path, packed);
+    listing_.labels.resize(listing_.count, -1);  // of the files before
+    for (const PackedImages::Image& image : packed->images())
+      listing_.labels.push_back(
+          image.label < 0
+              ? -1
+              : number_of(packed->label_names()[static_cast<std::size_t>(image.label)]));
+    listing_.count += static_cast<std::uint32_t>(packed->images().size());
+  }
+
+  std::int32_t number_of(const std::string& label) {
+    const std::int32_t number = labels_(label);
+    if (labels_.names().size() > listing_.label_names.size()) listing_.label_names.push_back(label);
+    return number;
+  }
+
   void descend(const std::string& folder, const FolderEntry& entry, int links) {
     const std::string path = path_in(folder, entry.name);
     const int links_so_far = links + (entry.link ? 1 : 0);
@@ -137,6 +166,7 @@ class Lister {
 
   SourceTable& sources_;
   ImageListing& listing_;
+  ClassNumbers labels_;
   std::vector<std::pair<dev_t, ino_t>> open_folders_;
 };
 
@@ -148,6 +178,46 @@ ImageListing list_images(const std::filesystem::path& root, SourceTable& sources
   std::string folder = root.string();
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   Lister(sources, listing).visit(folder.empty() ? "." : folder, 0, true);
+  if (!listing.labels.empty()) listing.labels.resize(listing.count, -1);
+  return listing;
+}
+
+ImageListing list_images_of(const std::filesystem::path& text_file, SourceTable& sources) {
+  std::ifstream text(text_file, std::ios::binary);
+  if (!text) throw FileError(fmt::format("{}: {}", text_file.string(), std::strerror(errno)));
+  return list_images_of(text, text_file.string(), text_file.parent_path().string(), sources);
+}
+
+ImageListing list_images_of(std::istream& text, const std::string& origin,
+                            const std::string& folder, SourceTable& sources) {
+  ImageListing listing;
+  listing.first = static_cast<std::uint32_t>(sources.size());
+  std::string last_folder, own_folder;
+  std::uint32_t place = 0;
+  std::uint64_t number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) continue;
+    const std::size_t slash = line.rfind('/');
+    const std::string_view name = std::string_view(line).substr(slash == line.npos ? 0 : slash + 1);
+    if (name.empty() || line.find('\0') != line.npos)
+      throw DataError(
+          fmt::format("{}:{}: '{}' is no path of a file", origin, number, one_line(line)));
+    const std::string_view before =
+        std::string_view(line).substr(0, slash == line.npos ? 0 : slash + 1);
+    // Lists name a folder's files one after another.
+    if (listing.count == 0 || before != last_folder) {
+      last_folder = before;
+      const std::string path = before.starts_with('/') || folder.empty()
+                                   ? std::string(before)
+                                   : fmt::format("{}/{}", folder, before);
+      place = sources.add_folder(
+          path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path);
+    }
+    sources.add_file(place, name);
+    ++listing.count;
+  }
   return listing;
 }
 

@@ -63,7 +63,13 @@ ImageSet open_image_set(const std::string& text, const Logger& log) {
   const bool is_folder = std::filesystem::is_directory(text, error);
   if (std::filesystem::is_regular_file(text, error)) {
     set.name = std::filesystem::path(text).filename().string();
-    set.sources.add_path(text);
+    if (is_packed_name(text))
+      set.sources.add_packed(text, PackedImages::open(text));
+    else if (text.ends_with(".txt"))
+      list_images_of(text, set.sources);
+    else
+      set.sources.add_path(text);
+    if (set.sources.size() == 0) throw DataError(fmt::format("{}: no images in it", text));
     return set;
   }
   if (!is_folder && colon != std::string::npos) {

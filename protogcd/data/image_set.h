@@ -22,6 +22,7 @@ struct ImageSet {
 
 /// A folder of images, one image file, or one of
 ///   cifar10:ROOT  imagenet100:ROOT  ...  svhn:ROOT      test images of a dataset
+///   FILE.tar   images packed as WebDataset has them        FILE.txt   a path a line
 ///   cifar10-c:ROOT:CORRUPTION:SEVERITY  (or cifar100-c)  severity 1 to 5
 /// A folder that really has such a name is taken as a folder. What is amiss in it is logged.
 ImageSet open_image_set(const std::string& text, const Logger& log);

@@ -16,6 +16,8 @@ std::optional<SizedSource> first_larger_image(const SourceTable& sources, int sh
       size = sources.load_record(i).size();
     } else if (const auto box = sources.box(i)) {
       size = ImageSize{box->width, box->height};
+    } else if (const auto packed = sources.packed(i)) {
+      size = image_size(*packed);
     } else if (!read_image_file(sources.path(i), DecodeOptions().max_file_bytes, file)) {
       size = image_size(file);
     }
@@ -30,9 +32,12 @@ bool look_like_photographs(const SourceTable& sources) {
   for (std::size_t i = 0; i < sources.size();
        i += std::max<std::size_t>(1, sources.size() / kAsked)) {
     if (sources.is_record(i)) return true;
-    if (!read_image_file(sources.file(i), DecodeOptions().max_file_bytes, file) &&
-        detect_image_format(file) == ImageFormat::kJpeg)
+    if (const auto packed = sources.packed(i)) {
+      if (detect_image_format(*packed) == ImageFormat::kJpeg) return true;
+    } else if (!read_image_file(sources.file(i), DecodeOptions().max_file_bytes, file) &&
+               detect_image_format(file) == ImageFormat::kJpeg) {
       return true;
+    }
   }
   return false;
 }

@@ -1,5 +1,7 @@
 #include "protogcd/data/sampler.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "protogcd/core/error.h"
@@ -32,6 +34,16 @@ Sampler::Sampler(std::size_t labelled, std::vector<std::uint32_t> among, std::ui
   labelled_drawn_ = static_cast<std::size_t>(
       std::ranges::lower_bound(among_, static_cast<std::uint32_t>(labelled)) - among_.begin());
   unlabelled_drawn_ = among_.size() - labelled_drawn_;
+}
+
+void Sampler::share(std::size_t rank, std::size_t size) {
+  if (batch_size_ % size != 0) {
+    throw UsageError(fmt::format("{}: a batch of {} images cannot be divided among {} processes",
+                                 option_name("batch_size"), batch_size_, size),
+                     "a batch has at most as many images as there are to draw from");
+  }
+  rows_ = batch_size_ / size;
+  first_row_ = rank * rows_;
 }
 
 std::size_t Sampler::draw(std::uint32_t epoch, std::uint64_t position) const {

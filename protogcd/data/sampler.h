@@ -25,10 +25,21 @@ class Sampler {
   Sampler(std::size_t labelled, std::vector<std::uint32_t> among, std::uint64_t seed,
           std::size_t batch_size, std::size_t batches);
 
+  /// Of all processes together.
   std::size_t batch_size() const { return batch_size_; }
   /// As many draws an epoch as there are samples; the last partial batch is dropped.
   std::size_t batches_per_epoch() const { return batches_; }
   std::size_t draw(std::uint32_t epoch, std::uint64_t position) const;
+
+  /// Of each batch this process has the part `rank` of `size`. UsageError where a batch cannot be
+  /// divided by `size`. What is drawn does not depend on it.
+  void share(std::size_t rank, std::size_t size);
+  /// Of a batch, those of this process.
+  std::size_t rows() const { return rows_; }
+  /// Where row `row` of this process's part of step `step` stands in the epoch.
+  std::uint64_t position(std::size_t step, std::size_t row) const {
+    return step * batch_size_ + first_row_ + row;
+  }
   /// The samples of all draws of an epoch that begins, decided by somebody else; empty: by chance.
   void set_draws(std::vector<std::uint32_t> samples) { draws_ = std::move(samples); }
   bool is_labelled(std::size_t sample) const { return sample < labelled_; }
@@ -49,6 +60,7 @@ class Sampler {
   std::vector<std::uint32_t> draws_;  ///< of the epoch; empty: by chance
   std::uint64_t seed_;
   std::size_t batch_size_, batches_;
+  std::size_t first_row_ = 0, rows_ = batch_size_;
 };
 
 }  // namespace protogcd

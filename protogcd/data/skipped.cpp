@@ -46,8 +46,8 @@ std::size_t SkippedFiles::count() const {
   return files_.size();
 }
 
-std::size_t SkippedFiles::listed(const SourceTable& sources) const {
-  return count() + sources.unreadable().size();
+std::size_t SkippedFiles::listed(const SourceTable& sources, bool unreadable) const {
+  return count() + (unreadable ? sources.unreadable().size() : 0);
 }
 
 std::vector<SkippedFile> SkippedFiles::files() const {
@@ -60,18 +60,20 @@ std::vector<SkippedFile> SkippedFiles::files() const {
   return sorted;
 }
 
-void SkippedFiles::write(const std::filesystem::path& csv_file, const SourceTable& sources) const {
+void SkippedFiles::write(const std::filesystem::path& csv_file, const SourceTable& sources,
+                         bool unreadable) const {
   CsvWriter writer(csv_file, {"path", "reason"});
   CsvPaths paths(csv_file);
   for (const auto& file : files()) writer.row({paths(sources, file.source), file.reason});
-  for (const auto& file : sources.unreadable()) writer.row({paths(file.path), file.reason});
+  if (unreadable)
+    for (const auto& file : sources.unreadable()) writer.row({paths(file.path), file.reason});
   writer.commit();
 }
 
-void SkippedFiles::write_if_any(const std::filesystem::path& csv_file,
-                                const SourceTable& sources) const {
-  if (listed(sources) > 0) {
-    write(csv_file, sources);
+void SkippedFiles::write_if_any(const std::filesystem::path& csv_file, const SourceTable& sources,
+                                bool unreadable) const {
+  if (listed(sources, unreadable) > 0) {
+    write(csv_file, sources, unreadable);
   } else {
     std::error_code ignored;
     std::filesystem::remove(csv_file, ignored);

@@ -33,13 +33,16 @@ class SkippedFiles {
   /// what that is.
   void check(const SourceTable& sources, const std::string& kept = {}) const;
   /// How many files a list of them has: bad images, and those of kinds that cannot be read.
-  std::size_t listed(const SourceTable& sources) const;
+  std::size_t listed(const SourceTable& sources, bool unreadable = true) const;
   /// Ordered by source, whatever the order of the threads.
   std::vector<SkippedFile> files() const;
-  /// `path,reason`, paths relative to the file's folder.
-  void write(const std::filesystem::path& csv_file, const SourceTable& sources) const;
+  /// `path,reason`, paths relative to the file's folder; `unreadable`: also the files of kinds that
+  /// cannot be read.
+  void write(const std::filesystem::path& csv_file, const SourceTable& sources,
+             bool unreadable = true) const;
   /// The same where there is something to list; otherwise a list of an earlier run is removed.
-  void write_if_any(const std::filesystem::path& csv_file, const SourceTable& sources) const;
+  void write_if_any(const std::filesystem::path& csv_file, const SourceTable& sources,
+                    bool unreadable = true) const;
 
  private:
   const BadImagePolicy policy_;

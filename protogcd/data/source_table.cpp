@@ -22,12 +22,12 @@ std::string joined(std::string_view folder, std::string_view name) {
 std::uint32_t SourceTable::add_folder(const std::string& folder) {
   const auto [found, is_new] =
       folders_.try_emplace(folder, static_cast<std::uint32_t>(places_.size()));
-  if (is_new) places_.push_back({folder, nullptr});
+  if (is_new) places_.push_back({.path = folder});
   return found->second;
 }
 
 std::uint32_t SourceTable::add_container(std::shared_ptr<const RecordFile> container) {
-  places_.push_back({container->path.string(), std::move(container)});
+  places_.push_back({.path = container->path.string(), .container = std::move(container)});
   return static_cast<std::uint32_t>(places_.size() - 1);
 }
 
@@ -60,6 +60,21 @@ std::uint32_t SourceTable::add_record(std::uint32_t container, std::size_t recor
   return add({record, container, kRecord});
 }
 
+std::uint32_t SourceTable::add_packed(const std::string& file,
+                                      std::shared_ptr<const PackedImages> packed) {
+  const auto place = static_cast<std::uint32_t>(places_.size()),
+             first = static_cast<std::uint32_t>(size());
+  for (std::size_t i = 0; i < packed->images().size(); ++i) add_file(place, packed->name(i));
+  places_.push_back({.path = file, .packed = std::move(packed), .first = first});
+  return first;
+}
+
+std::optional<std::span<const std::byte>> SourceTable::packed(std::size_t source) const {
+  const Place& place = places_[entries_.at(source).place];
+  if (!place.packed) return std::nullopt;
+  return place.packed->images()[source - place.first].bytes;
+}
+
 std::string SourceTable::name(std::size_t source) const {
   const Entry& entry = entries_.at(source);
   return entry.length == kRecord ? fmt::format("#{}", entry.position)
@@ -77,7 +92,7 @@ std::optional<ImageBox> SourceTable::box(std::size_t source) const {
 }
 
 std::string SourceTable::file(std::size_t source) const {
-  if (is_record(source)) return places_[entries_[source].place].path;
+  if (is_record(source) || packed(source)) return places_[entries_[source].place].path;
   std::string path = this->path(source);
   if (box(source)) path.resize(path.rfind('#'));
   return path;

@@ -1,6 +1,6 @@
-// Where images are: files as folder and name, boxes of files, or records inside a container file.
-// Folders are stored once and names in one long text, so that a million files take tens of
-// megabytes.
+// Where images are: files as folder and name, boxes of files, files inside a tar file, whose path
+// is their folder's, or records inside a container file. Folders are stored once and names in one
+// long text, so that a million files take tens of megabytes.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "protogcd/data/packed_images.h"
 #include "protogcd/data/record_file.h"
 
 namespace protogcd {
@@ -41,13 +42,17 @@ class SourceTable {
   /// A part of a file, in pixels of the upright image.
   std::uint32_t add_box(const std::filesystem::path& path, const ImageBox& box);
   std::uint32_t add_record(std::uint32_t container, std::size_t record);
+  /// All images of a tar file, "shard.tar/0017.jpg"; returns the first.
+  std::uint32_t add_packed(const std::string& file, std::shared_ptr<const PackedImages> packed);
 
   bool is_record(std::size_t source) const { return entries_[source].length == kRecord; }
+  /// The bytes of an image that lies in a tar file; nothing for any other.
+  std::optional<std::span<const std::byte>> packed(std::size_t source) const;
   /// Nothing where the source is a whole image.
   std::optional<ImageBox> box(std::size_t source) const;
   std::uint32_t place(std::size_t source) const { return entries_[source].place; }
   std::size_t place_count() const { return places_.size(); }
-  /// The folder, or the container's file.
+  /// The folder, the tar file or the container's file.
   const std::string& place_path(std::uint32_t place) const { return places_[place].path; }
   /// A file's name without its folder, with "#x,y,width,height" for a box; "#17" for a record.
   std::string name(std::size_t source) const;
@@ -61,7 +66,9 @@ class SourceTable {
  private:
   struct Place {
     std::string path;
-    std::shared_ptr<const RecordFile> container;  ///< null for a folder
+    std::shared_ptr<const RecordFile> container = nullptr;  ///< null for a folder
+    std::shared_ptr<const PackedImages> packed = nullptr;   ///< of a tar file, whose images are
+    std::uint32_t first = 0;                                ///< the sources from this one on
   };
   struct Entry {
     std::uint64_t position;  ///< of the name in names_, or the record's number

@@ -23,8 +23,29 @@ std::shared_ptr<const RecordFile> StoredImages::container(const std::filesystem:
   return containers_[file];
 }
 
+std::optional<std::span<const std::byte>> StoredImages::packed(const std::string& path) {
+  const std::size_t end = path.find(".tar/");
+  if (end == path.npos) return std::nullopt;
+  const std::string file = path.substr(0, end + 4);
+  const std::lock_guard lock(mutex_);
+  auto found = archives_.find(file);
+  if (found == archives_.end()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
+    Archive archive{.images = PackedImages::open(file), .by_name = {}};
+    for (std::size_t i = 0; i < archive.images->images().size(); ++i)
+      archive.by_name.try_emplace(archive.images->name(i), i);
+    found = archives_.emplace(file, std::move(archive)).first;
+  }
+  const Archive& archive = found->second;
+  const auto image = archive.by_name.find(std::string_view(path).substr(file.size() + 1));
+  if (image == archive.by_name.end()) return std::nullopt;
+  return archive.images->images()[image->second].bytes;
+}
+
 ImageOrBad StoredImages::read(const std::filesystem::path& path, const DecodeOptions& options) {
   const std::string text = path.lexically_normal().string();
+  if (const auto bytes = packed(text)) return decode_image(*bytes, options);
   const std::size_t mark = text.rfind('#');
   std::error_code ignored;
   if (mark == std::string::npos || std::filesystem::exists(path, ignored))

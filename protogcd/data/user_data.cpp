@@ -51,6 +51,19 @@ void add_labelled(Dataset& dataset, const fs::path& folder, ClassNumbers& number
   std::int32_t label = kNoClass;
   for (std::uint32_t i = 0; i < listing.count; ++i) {
     const std::uint32_t source = listing.first + i, place = dataset.sources.place(source);
+    if (dataset.sources.packed(source)) {
+      const std::int32_t packed = listing.labels[i];
+      if (packed < 0) {
+        throw DataError(
+            fmt::format("{}: no label: neither a .cls file of its name, nor \"label\" or "
+                        "\"cls\" in a .json file",
+                        dataset.sources.path(source)));
+      }
+      label = numbers(listing.label_names[static_cast<std::size_t>(packed)]);
+      dataset.samples.push_back(
+          {.source = source, .label = label, .truth = label, .set = SampleSet::kLabelled});
+      continue;
+    }
     if (place != last_place) {  // images of one folder come one after another
       last_place = place;
       const std::string path = comparable_path(dataset.sources.place_path(place));

@@ -9,6 +9,7 @@
 #include "protogcd/data/verify.h"
 #include "protogcd/discovery/class_number.h"
 #include "protogcd/methods/registry.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/run/label_history.h"
 #include "protogcd/run/run_files.h"
@@ -132,6 +133,22 @@ void check_unlabelled(const DiscoverOptions& options, const Dataset& dataset) {
           : "");
 }
 
+/// What several processes cannot do together is refused, as each would do all of it.
+void check_shareable(const TrainOptions& train) {
+  std::vector<std::string> refused;
+  if (!train.k && train.estimate_k) refused.push_back(option_name("k") + " (missing)");
+  if (train.tune) refused.push_back(option_name("tune"));
+  if (train.look_at_data || train.set_foreign_aside)
+    refused.push_back(option_name("set_foreign_aside"));
+  if (train.calibrate_confidence.value_or(train.has_general_settings()))
+    refused.push_back(option_name("calibrate_confidence"));
+  if (train.beginnings.value_or(1) > 1) refused.push_back(option_name("beginnings"));
+  if (refused.empty()) return;
+  throw UsageError(fmt::format("several processes only train; they do not share the work of: {}",
+                               join(refused, ", ")),
+                   "use `protogcd train` with the number of classes, or start one process");
+}
+
 void check(const DiscoverOptions& options) {
   const TrainOptions& train = options.train;
   if (train.resume && train.overwrite)
@@ -210,7 +227,8 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
                    const Context& context) {
   const fs::path& out = options.train.out;
   const std::string config = configuration_of(options, context);
-  if (options.train.resume && is_finished(options, config, context)) {
+  if (any_process(context, options.train.resume && is_finished(options, config, context))) {
+    if (context.process.rank > 0) return {.result = {}, .was_finished = true};
     context.log.info(fmt::format("{}: finished already", out.string()));
     Discovery finished{.result = read_result(out / run_files::kResult), .was_finished = true};
     finished.result.out = out;
@@ -311,7 +329,16 @@ std::string configuration_of(const DiscoverOptions& options, const Context& cont
 
 Discovery discover(const DiscoverOptions& options, const Context& context) {
   check(options);
-  return run_once(options, open_backbone(options.backbone, context.log), context);
+  if (context.team) check_shareable(options.train);
+  const Backbone backbone = open_backbone(options.backbone, context.log);
+  if (context.process.rank == 0) return run_once(options, backbone, context);
+  // The others do the same, each its share of the work, and leave nothing behind.
+  const ScratchFolder scratch;
+  DiscoverOptions follower = options;
+  follower.train.shared_out = options.train.out;
+  follower.train.out = scratch / "run";
+  follower.train.resume = follower.train.overwrite = follower.train.report = false;
+  return run_once(follower, backbone, context);
 }
 
 ClassNumber estimate_class_number(const DiscoverOptions& options, const Context& context) {
@@ -334,6 +361,8 @@ ClassNumber estimate_class_number(const DiscoverOptions& options, const Context&
 std::vector<RunResult> discover_several(const DiscoverOptions& options, const Context& context,
                                         const std::function<void(const Discovery&)>& after_each) {
   check(options);
+  if (context.team)
+    throw UsageError(option_name("runs") + ": several processes do one run at a time");
   const Backbone backbone = open_backbone(options.backbone, context.log);
   const fs::path top = options.train.out;
   if (!options.train.resume) {

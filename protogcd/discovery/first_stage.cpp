@@ -6,6 +6,7 @@
 #include "protogcd/core/files.h"
 #include "protogcd/discovery/run_beginning.h"
 #include "protogcd/discovery/trainer.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 
@@ -37,8 +38,9 @@ double train_first_stage(const TrainOptions& first, TrainingMaterial& material,
                          const Backbone& backbone, const LabelHistory& history,
                          const std::string& config, const std::string& out,
                          std::chrono::steady_clock::time_point started, const Context& context) {
-  if (first.resume && fs::exists(first.out / run_files::kResult))
-    return read_result(first.out / run_files::kResult).seconds;
+  const fs::path finished = first.out / run_files::kResult;
+  if (any_process(context, first.resume && fs::exists(finished)))
+    return fs::exists(finished) ? read_result(finished).seconds : 0;
   context.log.info(fmt::format("first {} epochs of {}, in {}", first.loop.schedule.epochs,
                                first.method->name(), first.out.string()));
   RunFolder folder(first.out, how_to_open(first));

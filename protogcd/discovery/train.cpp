@@ -19,6 +19,7 @@
 #include "protogcd/discovery/run_time.h"
 #include "protogcd/discovery/trainer.h"
 #include "protogcd/discovery/tune.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/training/candidate.h"
 
@@ -174,7 +175,9 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     // A checkpoint of the run itself has counted them already.
     if (!std::filesystem::exists(folder.checkpoints()))
       start -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(before));
-    chosen.from = first.out;
+    any_process(context, false);  // until the first one has written it
+    chosen.from =
+        (options.shared_out.empty() ? options.out : options.shared_out) / run_files::kFirstStage;
     earlier = open_earlier_run(chosen, backbone, /*is_first_stage=*/true);
   }
   // Prototypes of every class are one beginning, and there is no other.

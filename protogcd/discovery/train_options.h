@@ -20,6 +20,8 @@ namespace protogcd {
 /// The defaults are the reference's.
 struct TrainOptions {
   std::filesystem::path out;
+  /// Of several processes the first one's `out`; the others write to folders that do not stay.
+  std::filesystem::path shared_out;
   bool overwrite = false, resume = false;
   /// An earlier run to go on from (discovery/earlier_run.h); empty: none.
   std::filesystem::path from;

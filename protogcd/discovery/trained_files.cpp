@@ -22,10 +22,10 @@ at::Tensor features_before(const TrainedFiles& files) {
                           placement.trained, placement.device);
   std::vector<at::Tensor> parts;
   for (const SampleSet set : {SampleSet::kUnlabelled, SampleSet::kAside}) {
-    files.material.tokens(set).for_each(files.context, [&](const TrunkTokens& tokens, std::size_t) {
-      const at::NoGradGuard no_grad;
-      parts.push_back(unit_rows(untrained->forward(tokens)).to(at::kCPU, at::kHalf));
-    });
+    const at::NoGradGuard no_grad;
+    files.material.for_each_rows(
+        set, files.context, [&](const TrunkTokens& tokens) { return untrained->forward(tokens); },
+        [&](const at::Tensor& rows) { parts.push_back(unit_rows(rows).to(at::kCPU, at::kHalf)); });
   }
   return at::cat(parts);
 }

@@ -82,9 +82,9 @@ void Trainer::evaluate_sets() {
 Predictions Trainer::predict(std::initializer_list<SampleSet> sets) {
   Predictions predictions;
   for (const SampleSet set : sets) {
-    material_.tokens(set).for_each(context_, [&](const TrunkTokens& tokens, std::size_t) {
-      predictions.add(model_.cosines(tokens), model_);
-    });
+    material_.for_each_rows(
+        set, context_, [&](const TrunkTokens& tokens) { return model_.cosines(tokens); },
+        [&](const at::Tensor& cosines) { predictions.add(cosines, model_); });
   }
   predictions.finish();
   return predictions;

@@ -40,8 +40,8 @@ BankViews::BankViews(Prepare prepare, const Sampler& sampler, std::uint64_t seed
       sampler_(sampler),
       seed_(seed),
       device_(device),
-      slots_(views * sampler.batch_size()),
-      images_(views * sampler.batch_size()) {}
+      slots_(views * sampler.rows()),
+      images_(views * sampler.rows()) {}
 
 bool BankViews::gpu_gathers() const {
   const at::Tensor all = bank_->all_tokens();
@@ -75,9 +75,9 @@ void BankViews::make_buffers() {
 }
 
 void BankViews::draw_rows(std::size_t step, std::int64_t* slots, std::int64_t* images) const {
-  const std::size_t batch = sampler_.batch_size();
+  const std::size_t batch = sampler_.rows();
   for (std::size_t i = 0; i < batch; ++i) {
-    const std::uint64_t position = step * batch + i;
+    const std::uint64_t position = sampler_.position(step, i);
     const auto [one, other] = draw_two_views(seed_, epoch_, position, bank_->layout().views);
     slots[i] = one;
     images[i] = static_cast<std::int64_t>(sampler_.draw_image(epoch_, position));

@@ -11,8 +11,8 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/partial_rows.h"
-#include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
+#include "protogcd/data/output_files.h"
 #include "protogcd/engine/embedder.h"
 #include "protogcd/engine/image_loader.h"
 #include "protogcd/engine/placement.h"
@@ -25,55 +25,43 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Where everything goes.
-struct OutputPaths {
-  explicit OutputPaths(const EmbedOptions& options) : features(options.out) {
-    if (features.extension() != ".npy" || features.stem().empty()) {
+struct OutputPaths : OutputFiles {
+  explicit OutputPaths(const EmbedOptions& options)
+      : OutputFiles(of_features(options.shard ? options.shard->file(options.out) : options.out,
+                                options.shard.has_value())) {
+    if (output.extension() != ".npy" || output.stem().empty()) {
       throw UsageError(
-          fmt::format("{}: '{}' does not end in .npy", option_name("out"), features.string()));
+          fmt::format("{}: '{}' does not end in .npy", option_name("out"), options.out.string()));
     }
-    paths = fs::path(features).replace_extension(".csv");
-    tokens = fs::path(features).replace_filename(features.stem().string() + "-tokens.npy");
-    skipped = fs::path(features).replace_filename(kSkippedFile);
   }
 
   /// Nothing that exists is touched unless told to, and unfinished work is not thrown away.
   void check(const EmbedOptions& options) const {
-    const fs::path partial = PartialRows::folder_of(features);
+    const fs::path partial = PartialRows::folder_of(output);
     if (fs::exists(partial) && !options.resume && !options.overwrite) {
       throw UsageError(
-          fmt::format("{}: '{}' was begun and not finished", option_name("out"), features.string()),
+          fmt::format("{}: '{}' was begun and not finished", option_name("out"), output.string()),
           fmt::format("add {} to go on with it, or {} to start anew", option_name("resume"),
                       option_name("overwrite")));
     }
     // A run killed while it named its files has written the smaller ones already.
     if (options.resume && fs::exists(partial)) {
-      check_output_path(features, options.overwrite);
+      check_output_path(output, options.overwrite);
       return;
     }
-    for (const auto* path : {&features, &paths, &skipped}) {
+    for (const auto* path : {&output, &paths, &skipped}) {
       check_output_path(*path, options.overwrite);
     }
     if (options.tokens) check_output_path(tokens, options.overwrite);
   }
-
-  fs::path features, paths, tokens, skipped;
 };
-
-std::string paths_digest(const SourceTable& sources) {
-  Sha256 digest;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    digest.update(sources.path(i));
-    digest.update(std::string_view("\0", 1));
-  }
-  return hexadecimal(digest.finish());
-}
 
 /// Everything the numbers depend on; the names are for people.
 std::map<std::string, std::string> identity_of(const SourceTable& sources, const Backbone& backbone,
                                                const EmbedOptions& options,
                                                const Placement& placement, std::int64_t batch) {
   const Preprocessing& pixels = backbone.preprocessing;
-  return {{"images", paths_digest(sources)},
+  return {{"list of images", list_digest(sources)},
           {"weights", backbone_sha256(backbone.file) +
                           (backbone.trained ? " and " + backbone.trained->sha256 : "")},
           {"preprocessing",
@@ -91,13 +79,21 @@ std::span<const std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-/// The list of paths, one for each row, and skipped.csv where there is something to say.
-void write_tables(const OutputPaths& out, const SourceTable& sources, const SkippedFiles& skipped) {
+/// A part of the list: [first, end).
+struct Part {
+  std::size_t first, end;
+
+  std::size_t size() const { return end - first; }
+};
+
+/// The list of paths, one for each row, and what was skipped where there is something to say.
+void write_tables(const OutputPaths& out, const SourceTable& sources, const Part& part,
+                  const SkippedFiles& skipped, bool lists_unreadable) {
   const auto bad = skipped.files();
   auto next_bad = bad.begin();
   CsvWriter writer(out.paths, {"path"});
   CsvPaths paths(out.paths);
-  for (std::size_t i = 0; i < sources.size(); ++i) {
+  for (std::size_t i = part.first; i < part.end; ++i) {
     if (next_bad != bad.end() && next_bad->source == i) {
       ++next_bad;
     } else {
@@ -105,14 +101,15 @@ void write_tables(const OutputPaths& out, const SourceTable& sources, const Skip
     }
   }
   writer.commit();
-  skipped.write_if_any(out.skipped, sources);
+  skipped.write_if_any(out.skipped, sources, lists_unreadable);
 }
 
-/// Runs what is left of the list through the model.
-void embed_rest(const SourceTable& sources, const Embedder& embedder, const LoaderOptions& loader,
-                SkippedFiles& skipped, PartialRows& rows, const Context& context) {
-  std::vector<std::uint32_t> list(sources.size());
-  std::iota(list.begin(), list.end(), 0u);
+/// Runs what is left of this part of the list through the model.
+void embed_rest(const SourceTable& sources, const Part& part, const Embedder& embedder,
+                const LoaderOptions& loader, SkippedFiles& skipped, PartialRows& rows,
+                const Context& context) {
+  std::vector<std::uint32_t> list(part.size());
+  std::iota(list.begin(), list.end(), static_cast<std::uint32_t>(part.first));
   const std::uint64_t first = rows.items();
   Progress progress("embed", list.size() - first, "images", context.progress());
   ImageLoader images(sources,
@@ -123,8 +120,8 @@ void embed_rest(const SourceTable& sources, const Embedder& embedder, const Load
   const auto note_bad = [&](std::size_t end) {
     if (skipped.count() == noted) return;
     const auto bad = skipped.files();  // ordered, and noted in order: the new ones are the last
-    for (; noted < bad.size() && bad[noted].source < end; ++noted)
-      rows.reject(bad[noted].source, bad[noted].reason);
+    for (; noted < bad.size() && bad[noted].source < part.first + end; ++noted)
+      rows.reject(bad[noted].source - part.first, bad[noted].reason);
   };
   struct Batch {
     Embedder::Pending pending;
@@ -163,40 +160,70 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
                           const EmbedOptions& options, const BadImagePolicy& policy,
                           const Context& context) {
   const OutputPaths out(options);
-  out.check(options);
   const Placement placement = place(context);
   const std::int64_t batch = options.batch.value_or(placement.trunk_batch());
   const VitConfig config = backbone.config;
   const Preprocessing pixels = backbone.preprocessing;
+  const Part part = [&] {
+    const auto [first, end] =
+        range_of(options.shard, sources.size(), static_cast<std::size_t>(batch));
+    return Part{first, end};
+  }();
   const auto identity = identity_of(sources, backbone, options, placement, batch);
+  ShardNote note{.kind = "features",
+                 .shard = options.shard.value_or(Shard{}),
+                 .identity = identity,
+                 .images = part.size()};
+  if (options.shard && options.resume && !options.overwrite &&
+      is_finished_shard(out.output, note)) {
+    return {.out = out.output, .was_finished = true};
+  }
+  out.check(options);
+  fs::remove(ShardNote::path_of(out.output));
 
   const ComputeSettings settings(context);
   const Embedder embedder(std::move(backbone), placement, options.tokens);
   std::vector<PartialArray> arrays = {
-      {out.features, element_type_of(embedder.type()), {config.width}}};
+      {out.output, element_type_of(embedder.type()), {config.width}}};
   if (options.tokens) {
     arrays.push_back({out.tokens,
                       element_type_of(embedder.type()),
                       {config.token_count(pixels.size), config.width}});
   }
-  if (out.features.has_parent_path()) create_folders(out.features.parent_path());
-  PartialRows rows(std::move(arrays), identity, options.resume);
-  SkippedFiles skipped(policy, sources.size());
-  for (const auto& [source, reason] : rows.rejected()) skipped.add(sources, source, reason);
+  if (out.output.has_parent_path()) create_folders(out.output.parent_path());
+  auto begun_as = identity;
+  if (options.shard) begun_as["shard"] = options.shard->in_words();
+  PartialRows rows(std::move(arrays), begun_as, options.resume);
+  SkippedFiles skipped(policy, part.size());
+  for (const auto& [item, reason] : rows.rejected())
+    skipped.add(sources, part.first + item, reason);
   const std::uint64_t resumed = rows.items();
   if (resumed > 0)
-    context.log.info(fmt::format("{} of {} images are done already", resumed, sources.size()));
+    context.log.info(fmt::format("{} of {} images are done already", resumed, part.size()));
 
   const auto start = std::chrono::steady_clock::now();
-  embed_rest(sources, embedder,
+  embed_rest(sources, part, embedder,
              loader_options(pixels, options.reading, batch, context.threads, placement.device),
              skipped, rows, context);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  write_tables(out, sources, skipped);
+  // Of shards, the last lists the files of kinds that cannot be read, as they stand at the end.
+  const bool lists_unreadable = !options.shard || options.shard->is_last();
+  write_tables(out, sources, part, skipped, lists_unreadable);
   rows.commit();
-  skipped.check(sources, fmt::format("the other {} are in {}", rows.rows(), out.features.string()));
-  return {.images = rows.rows(),
-          .skipped = skipped.listed(sources),
+  if (options.shard) {
+    note.skipped = skipped.count();
+    for (const auto& [what, file] : {std::pair{"output", &out.output},
+                                     {"paths", &out.paths},
+                                     {"tokens", &out.tokens},
+                                     {"skipped", &out.skipped}})
+      note.add_file(what, *file);
+    note.write(out.output);
+  } else {
+    skipped.check(sources, fmt::format("the other {} are in {}", rows.rows(), out.output.string()));
+  }
+  return {.out = out.output,
+          .images = rows.rows(),
+          .skipped = skipped.listed(sources, lists_unreadable),
           .resumed = resumed,
           .width = config.width,
           .seconds = seconds.count()};

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "protogcd/core/context.h"
+#include "protogcd/data/shard.h"
 #include "protogcd/data/skipped.h"
 #include "protogcd/data/source_table.h"
 #include "protogcd/engine/image_loader.h"
@@ -18,11 +19,15 @@ struct EmbedOptions {
   bool tokens = false;                ///< also NAME-tokens.npy
   std::optional<std::int64_t> batch;  ///< images at once; nothing: 16 on a CPU, 256 on a GPU
   ReadingOptions reading;
+  /// This part of the list alone, into the shard's own file (Shard::file); nothing: all of it.
+  std::optional<Shard> shard = {};
   bool overwrite = false, resume = false;
 };
 
 struct EmbedSummary {
-  std::uint64_t images = 0;  ///< rows of the file
+  std::filesystem::path out;
+  bool was_finished = false;  ///< a shard that was there already: nothing was done
+  std::uint64_t images = 0;   ///< rows of the file
   std::uint64_t skipped = 0;
   std::uint64_t resumed = 0;  ///< images that an earlier, killed run had finished
   std::int64_t width = 0;
@@ -38,7 +43,8 @@ struct EmbedSummary {
 ///
 /// Memory does not grow with the number of images. Files appear when complete; until then the work
 /// lies in a hidden folder beside `out`, from which `resume` goes on after a kill. The result is
-/// the same, bit for bit, as that of a run that was never interrupted.
+/// the same, bit for bit, as that of a run that was never interrupted. With `resume`, a shard that
+/// is finished stays as it is.
 EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
                           const EmbedOptions& options, const BadImagePolicy& policy,
                           const Context& context);

@@ -58,6 +58,10 @@ std::uint32_t BankPlan::generation(std::int64_t view, std::uint32_t epoch) const
   return static_cast<std::uint32_t>(refreshes - (refreshes - 1 - view) % layout.views);
 }
 
+std::int64_t bank_block(at::Device device) {
+  return device.is_cuda() ? 128 : 16;
+}
+
 BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device,
                    const BankPlan* beside) {
   if (options.views < 2) throw InternalError("a bank needs two views");
@@ -68,7 +72,7 @@ BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device dev
                 .refresh = options.refresh,
                 .views_asked = options.views};
   // Tokens of a block are computed together, so that they do not depend on what else is missing.
-  plan.layout.block = device.is_cuda() ? 128 : 16;
+  plan.layout.block = bank_block(device);
   plan.layout.views = options.views;
   if (options.max_gb) {
     const double fitting = *options.max_gb * 1e9 /
@@ -97,7 +101,8 @@ struct TokenBank::Group {
 
 TokenBank::TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std::uint32_t> images,
                      const Trunk& trunk, const LoaderOptions& loader, const ImageWindows* windows,
-                     std::map<std::string, std::string> identity, const Context& context)
+                     std::map<std::string, std::string> identity, const Context& context,
+                     std::size_t first_image)
     : plan_(std::move(plan)),
       sources_(sources),
       images_(std::move(images)),
@@ -105,7 +110,8 @@ TokenBank::TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std:
       loader_(loader),
       windows_(loader.strong ? nullptr : windows),
       identity_(std::move(identity)),
-      context_(context) {
+      context_(context),
+      first_image_(first_image) {
   if (static_cast<std::int64_t>(images_.size()) != plan_.layout.images)
     throw InternalError("TokenBank: a layout for other images");
 }
@@ -115,7 +121,7 @@ RandomKey TokenBank::view_key(std::size_t image, std::int64_t view,
   return {.seed = context_.seed,
           .purpose = loader_.strong ? RandomPurpose::kStrongBankView : RandomPurpose::kBankView,
           .epoch = generation,
-          .position = image,
+          .position = first_image_ + image,
           .view = static_cast<std::uint8_t>(view)};
 }
 
@@ -129,6 +135,7 @@ void TokenBank::open() {
   const BankLayout& l = plan_.layout;
   // Views are apart: a bank with more of them serves one with fewer, so V is no part of this.
   identity_["images"] = images_digest(sources_, images_);
+  if (first_image_ > 0) identity_["first image"] = std::to_string(first_image_);
   identity_["seed"] = std::to_string(context_.seed);
   identity_["shape"] =
       fmt::format("{} x {}, class token {}", l.tokens, l.width, l.with_class_token);
@@ -292,7 +299,7 @@ void TokenBank::compute_on_gpu(const Group& group, Progress& progress) {
       std::vector<WindowRequest> requests;
       for (std::int64_t i = 0; i < l.rows_of(block); ++i) {
         const auto image = static_cast<std::size_t>(block * l.block + i);
-        requests.push_back({image, view_key(image, view, group.generation)});
+        requests.push_back({first_image_ + image, view_key(image, view, group.generation)});
       }
       store_->put(view, block, trunk_.run(windows_->cut(windows_->places_of(requests))));
       progress.add(requests.size());

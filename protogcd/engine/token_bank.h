@@ -48,18 +48,24 @@ struct BankPlan {
   std::uint32_t generation(std::int64_t view, std::uint32_t epoch) const;
 };
 
+/// Images whose tokens are computed together.
+std::int64_t bank_block(at::Device device);
+
 /// `layout.views` and `layout.block` are set here. `beside`: another bank, whose memory is taken.
 BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device,
                    const BankPlan* beside = nullptr);
 
 class TokenBank {
  public:
-  /// `images`: the source of each sample; `windows`, where given, has them for a GPU, but strong
-  /// views are the loader's. `identity` names what the tokens depend on beside images, seed, layout
-  /// and recipe of strong views ("backbone" -> a digest). All references must outlive it.
+  /// `images`: the source of each sample, or of a part of them, of which the first is sample
+  /// `first_image`: what a view is drawn from is the sample's number; `windows`, where given, has
+  /// them for a GPU, but strong views are the loader's. `identity` names what the tokens depend on
+  /// beside images, seed, layout and recipe of strong views ("backbone" -> a digest). All
+  /// references must outlive it.
   TokenBank(BankPlan plan, const SourceTable& sources, std::vector<std::uint32_t> images,
             const Trunk& trunk, const LoaderOptions& loader, const ImageWindows* windows,
-            std::map<std::string, std::string> identity, const Context& context);
+            std::map<std::string, std::string> identity, const Context& context,
+            std::size_t first_image = 0);
 
   const BankPlan& plan() const { return plan_; }
   /// Computes what is missing for this epoch; the first call says size and time beforehand. Asked
@@ -70,7 +76,7 @@ class TokenBank {
   /// After the first `prepare`.
   const BankStore& store() const { return *store_; }
 
-  /// The random numbers of a view.
+  /// The random numbers of a view of `images[image]`.
   RandomKey view_key(std::size_t image, std::int64_t view, std::uint32_t generation) const;
 
  private:
@@ -94,6 +100,7 @@ class TokenBank {
   const ImageWindows* windows_;
   std::map<std::string, std::string> identity_;
   const Context& context_;
+  const std::size_t first_image_;
   std::unique_ptr<BankStore> store_;
 };
 

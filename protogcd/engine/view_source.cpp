@@ -29,20 +29,22 @@ class LoadedPixels : public PixelSource {
         options_(std::move(options)),
         seed_(seed),
         none_(BadImagePolicy::parse("fail", "0"), images_.size()) {
-    options_.batch = sampler.batch_size();
+    options_.batch = sampler.rows();
     options_.views = views;
   }
 
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override {
-    const std::size_t batch = sampler_.batch_size(), first = first_step * batch;
-    const std::size_t draws = sampler_.batches_per_epoch() * batch - first;
+    const std::size_t rows = sampler_.rows();
+    const std::size_t draws = (sampler_.batches_per_epoch() - first_step) * rows;
     loader_.reset();  // its threads end before new ones start
     loader_ = std::make_unique<ImageLoader>(
         sources_,
         ImageList{draws,
-                  [this, epoch, first](std::size_t i) {
-                    return ImageRequest{images_[sampler_.draw_image(epoch, first + i)],
-                                        key_of(seed_, epoch, first + i, !!options_.strong)};
+                  [this, epoch, first_step, rows](std::size_t i) {
+                    const std::uint64_t position =
+                        sampler_.position(first_step + i / rows, i % rows);
+                    return ImageRequest{images_[sampler_.draw_image(epoch, position)],
+                                        key_of(seed_, epoch, position, !!options_.strong)};
                   }},
         options_, none_);
   }
@@ -71,15 +73,15 @@ class CutPixels : public PixelSource {
 
   /// All windows of the epoch at once, so that no step waits for numbers on their way to the GPU.
   void start_epoch(std::uint32_t epoch, std::size_t first_step) override {
-    const std::size_t batch = sampler_.batch_size(), steps = sampler_.batches_per_epoch();
+    const std::size_t rows = sampler_.rows(), steps = sampler_.batches_per_epoch();
     std::vector<WindowRequest> requests;
-    requests.reserve((steps - first_step) * views_ * batch);
+    requests.reserve((steps - first_step) * views_ * rows);
     for (std::size_t step = first_step; step < steps; ++step) {
       for (std::size_t view = 0; view < views_; ++view) {
-        for (std::size_t i = 0; i < batch; ++i) {
-          RandomKey key = key_of(seed_, epoch, step * batch + i);
+        for (std::size_t i = 0; i < rows; ++i) {
+          RandomKey key = key_of(seed_, epoch, sampler_.position(step, i));
           key.view = static_cast<std::uint8_t>(view);
-          requests.push_back({sampler_.draw_image(epoch, step * batch + i), key});
+          requests.push_back({sampler_.draw_image(epoch, sampler_.position(step, i)), key});
         }
       }
     }
@@ -88,7 +90,7 @@ class CutPixels : public PixelSource {
   }
 
   at::Tensor next() override {
-    const auto rows = static_cast<std::int64_t>(views_ * sampler_.batch_size());
+    const auto rows = static_cast<std::int64_t>(views_ * sampler_.rows());
     next_ += rows;
     return windows_.cut(places_.narrow(0, next_ - rows, rows));
   }

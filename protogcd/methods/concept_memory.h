@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "protogcd/methods/communicator.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 

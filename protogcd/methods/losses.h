@@ -8,8 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "protogcd/methods/communicator.h"
 #include "protogcd/methods/method.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 

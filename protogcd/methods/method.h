@@ -29,8 +29,8 @@
 #include "protogcd/data/sample.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/engine/view_source.h"
-#include "protogcd/methods/communicator.h"
 #include "protogcd/model/prototypes.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 
@@ -93,8 +93,8 @@ struct StepLoss {
 };
 
 enum class ReportedKind {
-  kLoss,     ///< a term of the loss, mean over the epoch's steps
-  kShare,    ///< another number of a step, mean over the epoch's steps
+  kLoss,     ///< a term of the loss, mean over the epoch's steps: each process gives its share
+  kShare,    ///< another number of a step, mean over the epoch's steps and over processes
   kSchedule  ///< a number of the epoch
 };
 

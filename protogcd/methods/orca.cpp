@@ -64,7 +64,7 @@ class Orca : public Method {
         orca_loss(logits_of(rows), partners, batch, *margin_ * options_.scale, communicator);
     return {
         terms.cls + terms.pairs * options_.pair_weight - terms.entropy * options_.entropy_weight,
-        {terms.cls, terms.pairs, terms.entropy}};
+        {terms.cls, terms.pairs, terms.entropy * communicator.size()}};
   }
 
   void after_update() override { step_ += 1; }

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "protogcd/methods/communicator.h"
 #include "protogcd/methods/method.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "protogcd/methods/communicator.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 

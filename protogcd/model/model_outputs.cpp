@@ -30,11 +30,12 @@ ModelOutputs outputs_of(const TrainedModel& model, EvaluationTokens& tokens,
                         const std::string& name, const Context& context) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> features, cosines;
-  tokens.for_each(context, [&](const TrunkTokens& batch, std::size_t) {
-    const at::Tensor raw = model.features(batch);
-    features.push_back(unit_rows(raw).to(at::kCPU, at::kFloat));
-    cosines.push_back(model.cosines_of(raw).to(at::kCPU, at::kFloat));
-  });
+  tokens.for_each_rows(
+      context, [&](const TrunkTokens& batch) { return model.features(batch); },
+      [&](const at::Tensor& raw) {
+        features.push_back(unit_rows(raw).to(at::kCPU, at::kFloat));
+        cosines.push_back(model.cosines_of(raw).to(at::kCPU, at::kFloat));
+      });
   return {joined(features, model.info().width, name), joined(cosines, model.info().k(), name)};
 }
 

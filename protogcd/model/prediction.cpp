@@ -9,6 +9,8 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/sha256.h"
+#include "protogcd/data/output_files.h"
 
 namespace protogcd {
 
@@ -110,14 +112,16 @@ PredictedImage Predictions::row(std::string path, std::size_t index, const Model
 
 PredictSummary predict_images(const TrainedModel& model, const SourceTable& sources,
                               SkippedFiles& skipped, const Context& context,
-                              const std::function<void(const PredictedBatch&)>& use) {
-  std::vector<std::uint32_t> list(sources.size());
-  std::iota(list.begin(), list.end(), 0u);
+                              const std::function<void(const PredictedBatch&)>& use,
+                              const std::optional<Shard>& shard) {
+  const LoaderOptions loader = model.center_loader(context.threads);
+  const auto [first, end] = range_of(shard, sources.size(), loader.batch);
+  std::vector<std::uint32_t> list(end - first);
+  std::iota(list.begin(), list.end(), static_cast<std::uint32_t>(first));
   PredictSummary summary{.per_class = std::vector<std::uint64_t>(model.info().classes.size())};
   const auto start = std::chrono::steady_clock::now();
-  Progress progress("predict", sources.size(), "images", context.progress());
-  ImageLoader images(sources, ImageList::center_views(list), model.center_loader(context.threads),
-                     skipped);
+  Progress progress("predict", list.size(), "images", context.progress());
+  ImageLoader images(sources, ImageList::center_views(list), loader, skipped);
   std::size_t done = 0;
   while (const ImageBatch* batch = images.next()) {
     Predictions predictions;
@@ -133,36 +137,82 @@ PredictSummary predict_images(const TrainedModel& model, const SourceTable& sour
     if (context.interrupted())
       throw InterruptedError(fmt::format("stopped after {} images", summary.images));
   }
-  progress.add(sources.size() - done);
+  progress.add(list.size() - done);
   summary.skipped = skipped.count();
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }
 
+namespace {
+
+/// Everything that a row of the table depends on, by name.
+std::map<std::string, std::string> identity_of_predictions(const TrainedModel& model,
+                                                           const SourceTable& sources,
+                                                           const PredictOptions& options) {
+  const ModelInfo& info = model.info();
+  Sha256 digest;  // of the model without the place of its backbone, which machines may differ in
+  ModelInfo anywhere = info;
+  anywhere.backbone_file.clear();
+  digest.update(anywhere.to_json());
+  const Placement& placement = model.placement();
+  return {{"model", hexadecimal(digest.finish())},
+          {"list of images", list_digest(sources)},
+          {"dtype", placement.arithmetic()},
+          {"device", placement.device.is_cuda() ? "cuda" : "cpu"},
+          {"choice of probabilities", options.probabilities}};
+}
+
+}  // namespace
+
 PredictSummary write_predictions(const TrainedModel& model, const SourceTable& sources,
                                  const PredictOptions& options, const BadImagePolicy& policy,
                                  const Context& context) {
-  check_output_file(options.out, options.overwrite, "out");
-  const std::filesystem::path skipped_file =
-      std::filesystem::path(options.out).replace_extension(".skipped.csv");
-  SkippedFiles skipped(policy, sources.size());
-  PredictionWriter writer(options.out, model.info(), options.probabilities);
+  const OutputFiles files =
+      OutputFiles::of_predictions(options.shard ? options.shard->file(options.out) : options.out);
+  const auto [first, end] =
+      range_of(options.shard, sources.size(), model.center_loader(context.threads).batch);
+  ShardNote note{.kind = "predictions",
+                 .shard = options.shard.value_or(Shard{}),
+                 .identity = identity_of_predictions(model, sources, options),
+                 .images = end - first};
+  if (options.shard && options.resume && !options.overwrite &&
+      is_finished_shard(files.output, note)) {
+    return {.per_class = {}, .out = files.output, .was_finished = true};
+  }
+  check_output_file(files.output, options.overwrite, "out");
+  std::filesystem::remove(ShardNote::path_of(files.output));
+  SkippedFiles skipped(policy, end - first);
+  PredictionWriter writer(files.output, model.info(), options.probabilities);
   PredictSummary summary;
   try {
-    summary = predict_images(model, sources, skipped, context, [&](const PredictedBatch& batch) {
-      for (std::size_t i = 0; i < batch.sources.size(); ++i)
-        writer.row(comparable_path(sources.path(batch.sources[i])), batch.predictions, i);
-    });
+    summary = predict_images(
+        model, sources, skipped, context,
+        [&](const PredictedBatch& batch) {
+          for (std::size_t i = 0; i < batch.sources.size(); ++i)
+            writer.row(comparable_path(sources.path(batch.sources[i])), batch.predictions, i);
+        },
+        options.shard);
   } catch (const InterruptedError& error) {
+    if (options.shard) throw;
     writer.commit();
     throw InterruptedError(
         fmt::format("{}, which are in {}", error.marked(), options.out.string()));
   }
   writer.commit();
-  skipped.write_if_any(skipped_file, sources);
-  summary.skipped = skipped.listed(sources);
-  skipped.check(sources,
-                fmt::format("the other {} are in {}", summary.images, options.out.string()));
+  summary.out = files.output;
+  // Of shards, the last lists the files of kinds that cannot be read, as they stand at the end.
+  const bool lists_unreadable = !options.shard || options.shard->is_last();
+  skipped.write_if_any(files.skipped, sources, lists_unreadable);
+  summary.skipped = skipped.listed(sources, lists_unreadable);
+  if (!options.shard) {
+    skipped.check(sources,
+                  fmt::format("the other {} are in {}", summary.images, options.out.string()));
+    return summary;
+  }
+  note.skipped = skipped.count();
+  note.add_file("output", files.output);
+  note.add_file("skipped", files.skipped);
+  note.write(files.output);
   return summary;
 }
 

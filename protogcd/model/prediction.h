@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "protogcd/data/shard.h"
 #include "protogcd/engine/evaluation_tokens.h"
 #include "protogcd/model/model.h"
 #include "protogcd/run/predictions_table.h"
@@ -75,24 +77,31 @@ struct PredictSummary {
   std::uint64_t images = 0, skipped = 0, outliers = 0;
   std::vector<std::uint64_t> per_class;  ///< [K]
   double seconds = 0;
+  std::filesystem::path out = {};  ///< the table, where one was written
+  bool was_finished = false;       ///< a shard that was there already: nothing was done
 };
 
-/// Predicts every readable image, in the order of the sources, and hands them out batch by batch;
-/// memory does not grow with their number. What cannot be read is added to `skipped`. Asked to
-/// stop, it throws InterruptedError after a batch.
+/// Predicts every readable image of the list, or of a shard of it, in the order of the sources, and
+/// hands them out batch by batch; memory does not grow with their number. What cannot be read is
+/// added to `skipped`. Asked to stop, it throws InterruptedError after a batch.
 PredictSummary predict_images(const TrainedModel& model, const SourceTable& sources,
                               SkippedFiles& skipped, const Context& context,
-                              const std::function<void(const PredictedBatch&)>& use);
+                              const std::function<void(const PredictedBatch&)>& use,
+                              const std::optional<Shard>& shard = {});
 
 struct PredictOptions {
   std::filesystem::path out;
   bool overwrite = false;
   std::string probabilities =
       {};  ///< also: "all" classes, or of so many (run/probability_columns.h)
+  /// This part of the list alone, into the shard's own file (Shard::file); nothing: all of it.
+  std::optional<Shard> shard = {};
+  bool resume = false;  ///< a shard that is finished stays as it is
 };
 
 /// The same into a predictions table. Images that cannot be read go to NAME.skipped.csv beside
-/// NAME.csv.
+/// NAME.csv. Asked to stop, it keeps the table of what is done; of a shard nothing, as it is made
+/// whole or anew.
 PredictSummary write_predictions(const TrainedModel& model, const SourceTable& sources,
                                  const PredictOptions& options, const BadImagePolicy& policy,
                                  const Context& context);

@@ -16,11 +16,11 @@ namespace {
 
 constexpr const char* kWorkspaceVariable = "CUBLAS_WORKSPACE_CONFIG";
 
+}  // namespace
+
 int cuda_device_count() {
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
 }
-
-}  // namespace
 
 std::string ComputeDevice::name() const {
   return is_cuda ? fmt::format("cuda:{}", index) : "cpu";

@@ -16,6 +16,9 @@ struct ComputeDevice {
   std::string name() const;  ///< "cpu", "cuda:0"
 };
 
+/// 0 where this libtorch or machine has none.
+int cuda_device_count();
+
 /// auto: the first CUDA device, else the CPU. cuda or cuda:N must exist: DeviceError, never a
 /// silent CPU run.
 ComputeDevice resolve_device(const std::string& choice);

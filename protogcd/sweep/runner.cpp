@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -21,16 +22,17 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
 constexpr const char* kTriedAgain = "the same command tries them again";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The sweep's folder, held by one process.
+/// The sweep's folder, held by one process or by those that share it.
 class SweepFolder {
  public:
-  explicit SweepFolder(const fs::path& path) : copy_(path / "sweep.toml") {
+  SweepFolder(const fs::path& path, bool share) : copy_(path / "sweep.toml") {
     const fs::path lock = path / ".sweep-lock";  // a run has a .lock
     if (fs::exists(path) && !fs::exists(copy_) && !fs::exists(lock) && !fs::is_empty(path)) {
       throw UsageError(fmt::format("{}: '{}' holds something else than a sweep", option_name("out"),
@@ -38,7 +40,9 @@ class SweepFolder {
                        "choose a new folder, or that of a sweep to go on with it");
     }
     create_folders(path);
-    lock_.emplace(lock, fmt::format("{}: another sweep is working in it", path.string()));
+    const std::string busy = fmt::format("{}: another sweep is working in it", path.string()),
+                      hint = fmt::format("with {} both can", option_name("share"));
+    lock_.emplace(share ? FileLock::shared(lock, busy, hint) : FileLock(lock, busy, hint));
   }
 
   void keep_copy(const std::string& sweep_file) const {
@@ -78,15 +82,13 @@ class Runner {
         cells_(cells),
         options_(options),
         context_(context),
-        folder_(options.out),
+        folder_(options.out, options.share),
         results_{.file = &file, .cells = &cells, .results = {}} {
     results_.results.resize(cells.size());
     for (const Cell& cell : cells) records_.emplace_back(cell_folder(options.out, cell), cell);
     refuse_or_restart_changed();
     folder_.keep_copy(file.name);  // not that of a sweep that was refused
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (records_[i].next_step() == cells[i].steps.size()) take_numbers(i);
-    }
+    take_finished();
   }
 
   SweepResults run() {
@@ -96,13 +98,10 @@ class Runner {
     }
     write_tables();
     bool stopping = false;
-    for (std::size_t next = 0;;) {
-      while (!stopping && running_.size() < options_.jobs && next < cells_.size()) {
-        const std::size_t step = records_[next].next_step();
-        if (step < cells_[next].steps.size()) start(next, step);
-        ++next;
-      }
-      if (running_.empty()) break;
+    for (;;) {
+      if (!stopping && running_.size() < options_.jobs) claim_cells();
+      const bool waits = options_.share && results_.count(CellState::kPending) > 0;
+      if (running_.empty() && (stopping || !waits)) break;
       if (!stopping && context_.interrupted()) {
         stopping = true;
         for (const RunningCell& cell : running_) cell.process->ask_to_stop();
@@ -120,6 +119,36 @@ class Runner {
   }
 
  private:
+  /// Numbers of cells that are finished, by whomever.
+  void take_finished() {
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (results_.results[i].state == CellState::kPending && !held_.contains(i) &&
+          records_[i].next_step() == cells_[i].steps.size())
+        take_numbers(i);
+    }
+  }
+
+  /// Begins cells that nobody is at, as many as may run beside those that do.
+  void claim_cells() {
+    if (options_.share) {
+      if (Clock::now() < next_look_) return;
+      next_look_ = Clock::now() + kBetweenLooks;
+    }
+    for (std::size_t i = 0; i < cells_.size() && running_.size() < options_.jobs; ++i) {
+      if (results_.results[i].state != CellState::kPending || held_.contains(i)) continue;
+      if (options_.share) create_folders(records_[i].folder().parent_path());
+      std::optional<FileLock> lock =
+          options_.share ? FileLock::try_take(records_[i].folder().string() + ".lock")
+                         : std::nullopt;
+      if (options_.share && !lock) continue;
+      const std::size_t step = records_[i].next_step();
+      if (step == cells_[i].steps.size()) continue;  // finished by another a moment ago
+      held_.emplace(i, std::move(lock));
+      start(i, step);
+    }
+    if (options_.share) take_finished();
+  }
+
   void refuse_or_restart_changed() {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       const auto change = records_[i].change();
@@ -165,6 +194,7 @@ class Runner {
   void settle(const RunningCell& ended, int exit_code, bool stopping) {
     const CellRecord& record = records_[ended.cell];
     record.add_time(ended.step, seconds_since(ended.start));
+    auto held = held_.extract(ended.cell);
     if (exit_code != 0) {
       if (stopping) return;  // it goes on another time
       return fail(ended.cell, exit_code,
@@ -179,8 +209,9 @@ class Runner {
     }
     const std::size_t step = record.next_step();
     if (step < cells_[ended.cell].steps.size()) {
-      if (!stopping) start(ended.cell, step);
-      return;
+      if (stopping) return;
+      held_.insert(std::move(held));
+      return start(ended.cell, step);
     }
     take_numbers(ended.cell);
     if (results_.results[ended.cell].state == CellState::kFinished) {
@@ -249,6 +280,8 @@ class Runner {
   std::vector<CellRecord> records_;
   SweepResults results_;
   std::vector<RunningCell> running_;
+  std::map<std::size_t, std::optional<FileLock>> held_;  ///< cells that run here, with their locks
+  Clock::time_point next_look_ = {};                     ///< for cells that others have left
   std::size_t finished_now_ = 0;
   double seconds_now_ = 0;  ///< of the cells that this process has finished
 };

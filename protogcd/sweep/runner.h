@@ -17,14 +17,20 @@ struct RunnerOptions {
   std::size_t jobs = 1;       ///< processes at a time
   std::size_t threads = 1;    ///< of each
   bool restart_changed = false;
+  /// With other sweeps of the same file in the same folder, on this machine or others: each cell is
+  /// run by one of them, which holds its lock.
+  bool share = false;
 };
 
-/// Runs what is not finished. The folder holds cells/, sweep.toml, table.csv, table.md and
-/// chart.svg, the last three written after every cell.
+/// Runs what is not finished. Where the folder is shared, it returns when all cells are finished,
+/// whoever ran them: a cell whose process died is taken over, one that failed is tried by each
+/// once. The folder holds cells/, sweep.toml, table.csv, table.md and chart.svg, the last three
+/// written after every cell.
 ///
 /// UsageError: the folder is something else's; a cell was begun with other options (unless it may
-/// be restarted). FileError: another sweep works there. InterruptedError: after Ctrl-C, once the
-/// cells have stopped. A cell that fails does not stop the others: its result says why.
+/// be restarted). FileError: another sweep works there, and not both share it. InterruptedError:
+/// after Ctrl-C, once the cells have stopped. A cell that fails does not stop the others: its
+/// result says why.
 SweepResults run_sweep(const SweepFile& file, const std::vector<Cell>& cells,
                        const RunnerOptions& options, const Context& context);
 

@@ -27,10 +27,9 @@ void MaterialFeatures::for_each(SampleSet set, const std::function<void(const at
 
 void MaterialFeatures::for_each_of(SampleSet set,
                                    const std::function<void(const at::Tensor&)>& use) {
-  material_.for_each_tokens(set, context_, [&](const TrunkTokens& tokens, std::size_t) {
-    const at::NoGradGuard no_grad;
-    use(blocks_.forward(tokens));
-  });
+  const at::NoGradGuard no_grad;
+  material_.for_each_rows(
+      set, context_, [&](const TrunkTokens& tokens) { return blocks_.forward(tokens); }, use);
 }
 
 void MaterialFeatures::for_each_at(const std::vector<std::uint32_t>& places,

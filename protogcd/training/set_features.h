@@ -18,7 +18,10 @@ class MaterialFeatures : public SetFeatures {
   std::int64_t count(SampleSet set) const override;
   void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override;
   at::Tensor labels() const override;
-  StopToken stop() const override { return context_.stop; }
+  /// Several processes stop together, between two steps.
+  StopToken stop() const override {
+    return material_.team()->size() > 1 ? StopToken() : context_.stop;
+  }
 
  private:
   void for_each_of(SampleSet set, const std::function<void(const at::Tensor&)>& use);

@@ -27,7 +27,8 @@ StepRunner::StepRunner(TrainStep& step, Method& method, const TrainingMaterial& 
       schedule_(schedule),
       plan_(std::move(plan)),
       rate_(material.placement().trained, material.placement().device),
-      captured_(material.placement().device),
+      // Other processes are no part of a graph.
+      captured_(material.team() ? at::Device(at::kCPU) : material.placement().device),
       clock_(material.placement().device) {
   for (const BatchStream& asked : method.streams()) {
     const std::uint64_t stream_seed = seed_of_stream(seed, streams_.size());

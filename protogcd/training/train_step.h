@@ -10,8 +10,8 @@
 
 #include "protogcd/engine/buffer_pool.h"
 #include "protogcd/engine/trained_blocks.h"
-#include "protogcd/methods/communicator.h"
 #include "protogcd/methods/method.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/nn/flat_parameters.h"
 #include "protogcd/nn/sgd.h"
 

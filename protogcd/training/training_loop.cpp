@@ -1,6 +1,7 @@
 #include "protogcd/training/training_loop.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,7 +48,8 @@ class TrainingLoop::State {
         folder_(folder),
         material_(material),
         reported_(method.reported()),
-        step_(blocks, method, options.sgd, alone_),
+        team_(communicator_of(context)),
+        step_(blocks, method, options.sgd, *team_),
         runner_(step_, method, material, context.seed, options.schedule, plan),
         sets_(material, blocks, context, plan),
         kept_{step_.parameters(), step_.optimiser(), state_of(method, step_)},
@@ -63,6 +65,10 @@ class TrainingLoop::State {
                     Clock::time_point start);
   void save_checkpoint();
   [[noreturn]] void stop_here();
+  std::pair<bool, bool> wishes();
+  void make_processes_equal();
+  at::Tensor whole_sums();
+  at::Tensor in_processes(double share, double loss) const;
   void write_scalars(const nlohmann::json& line);
   bool is_evaluated(std::int64_t epoch) const {
     return (epoch + 1) % options_.eval_every == 0 || epoch + 1 == options_.schedule.epochs;
@@ -73,7 +79,7 @@ class TrainingLoop::State {
   const RunFolder& folder_;
   TrainingMaterial& material_;
   const std::vector<ReportedValue> reported_;
-  SingleProcess alone_;
+  const std::shared_ptr<Communicator> team_;
   TrainStep step_;
   StepRunner runner_;
   MaterialFeatures sets_;
@@ -100,11 +106,43 @@ void TrainingLoop::State::begin(bool resume) {
     folder_.keep_metrics_before(now_.epoch);
   }
   if (now_.epoch_sums.defined()) runner_.sums().copy_(now_.epoch_sums);
+  if (team_->size() > 1) make_processes_equal();
   events_.emplace(folder_.path(), now_.epoch);
 }
 
+/// The first process knows where the run stands; the others begin there.
+void TrainingLoop::State::make_processes_equal() {
+  const at::NoGradGuard no_grad;
+  at::Tensor place = at::tensor({now_.epoch, now_.step});
+  std::vector<at::Tensor> tensors = {place, runner_.sums(), kept_.parameters.values(),
+                                     kept_.optimiser.momentum()};
+  for (const auto& [name, tensor] : kept_.state) tensors.push_back(tensor);
+  for (at::Tensor& tensor : tensors) team_->broadcast(tensor);
+  now_.epoch = place[0].item<std::int64_t>();
+  now_.step = place[1].item<std::int64_t>();
+  runner_.sums() *= in_processes(1, 1.0 / static_cast<double>(team_->size()));
+}
+
+/// [1 + R] a factor for each of a step's numbers: of those that are terms of the loss, of which
+/// each process has a part, and of the others.
+at::Tensor TrainingLoop::State::in_processes(double share, double loss) const {
+  std::vector<double> factors = {loss};
+  for (const ReportedValue& value : reported_)
+    if (value.kind != ReportedKind::kSchedule)
+      factors.push_back(value.kind == ReportedKind::kLoss ? loss : share);
+  return at::tensor(factors, at::kDouble).to(material_.placement().device);
+}
+
+/// The epoch's sums, of all processes together.
+at::Tensor TrainingLoop::State::whole_sums() {
+  at::Tensor sums = runner_.sums().clone();
+  if (team_->size() == 1) return sums;
+  team_->all_reduce(sums);
+  return sums * in_processes(1.0 / static_cast<double>(team_->size()), 1);
+}
+
 void TrainingLoop::State::save_checkpoint() {
-  now_.epoch_sums = runner_.sums().to(at::kCPU);
+  now_.epoch_sums = whole_sums().to(at::kCPU);
   if (!now_.epoch_sums.isfinite().all().item<bool>()) {
     throw TrainingError(
         fmt::format("training diverged in epoch {}: the loss is not a number", now_.epoch + 1),
@@ -112,19 +150,30 @@ void TrainingLoop::State::save_checkpoint() {
                     option_name("lr")));
   }
   now_.seconds = seconds_before_ + seconds_since(started_);
-  checkpoints_.save(kept_, now_);
+  if (team_->rank() == 0) checkpoints_.save(kept_, now_);
   last_checkpoint_ = Clock::now();
+}
+
+/// Whether to stop, and whether a checkpoint is due: all processes after the same step.
+std::pair<bool, bool> TrainingLoop::State::wishes() {
+  const bool stop = context_.interrupted(),
+             is_due = seconds_since(last_checkpoint_) >= options_.checkpoint_seconds;
+  if (team_->size() == 1) return {stop, is_due};
+  at::Tensor counts = at::tensor({stop ? 1 : 0, is_due ? 1 : 0}, at::kLong);
+  team_->all_reduce(counts);
+  return {counts[0].item<std::int64_t>() > 0, counts[1].item<std::int64_t>() > 0};
 }
 
 /// `now_` names the next step when this is called.
 void TrainingLoop::State::after_step(Progress& progress) {
   progress.add();
-  if (context_.interrupted()) throw InterruptedError("stopped between two steps");
-  if (seconds_since(last_checkpoint_) >= options_.checkpoint_seconds) save_checkpoint();
+  const auto [stop, is_due] = wishes();
+  if (stop) throw InterruptedError("stopped between two steps");
+  if (is_due) save_checkpoint();
 }
 
 /// What `now_` says is whole wherever training can be interrupted: between two steps, as an epoch
-/// begins, and while its end is evaluated.
+/// begins, and while its end is evaluated; several processes stop between two steps alone.
 void TrainingLoop::State::stop_here() {
   save_checkpoint();
   throw InterruptedError(
@@ -157,10 +206,10 @@ void TrainingLoop::State::finish_epoch(Progress& progress, const Evaluate& evalu
   const DeviceClock::Times times = runner_.take_times();
   gpu_times_.waited += times.waited;
   gpu_times_.all += times.all;
-  if (!runner_.sums().isfinite().all().item<bool>())
-    save_checkpoint();  // says that training diverged
+  const at::Tensor sums = whole_sums();
+  if (!sums.isfinite().all().item<bool>()) save_checkpoint();  // says that training diverged
   const auto steps = static_cast<double>(std::max<std::int64_t>(runner_.steps_per_epoch(), 1));
-  const at::Tensor means = (runner_.sums() / steps).to(at::kCPU);
+  const at::Tensor means = (sums / steps).to(at::kCPU);
   const double* mean = means.const_data_ptr<double>();
   const double loss = *mean;
   line["train"][kTotal] = *mean++;
@@ -205,10 +254,12 @@ double TrainingLoop::State::run(bool resume, Clock::time_point started, const Ev
   started_ = started;
   begin(resume);
   const std::int64_t epochs = options_.schedule.epochs, steps = runner_.steps_per_epoch();
-  context_.log.info(fmt::format("{} epochs of {} steps of {} images on {}, {} in memory", epochs,
-                                steps, runner_.images_per_step(),
-                                material_.placement().device.is_cuda() ? "the GPU" : "the CPU",
-                                human_bytes(material_.set().cache().bytes())));
+  context_.log.info(
+      fmt::format("{} epochs of {} steps of {} images on {}{}, {} in memory", epochs, steps,
+                  runner_.images_per_step(),
+                  team_->size() > 1 ? fmt::format("{} processes of ", team_->size()) : "",
+                  material_.placement().device.is_cuda() ? "the GPU" : "the CPU",
+                  human_bytes(material_.set().cache().bytes())));
   if (now_.epoch < epochs) material_.prepare_bank(now_.epoch);
   {
     const std::int64_t done = now_.epoch * steps + now_.step;

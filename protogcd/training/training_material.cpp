@@ -116,12 +116,27 @@ std::uint64_t TrainingMaterial::cache_bytes() const {
   return free_memory(at::kCPU) / kCacheParts;
 }
 
+BankPart TrainingMaterial::bank_part() const {
+  const BankPart part =
+      BankPart::of(static_cast<std::size_t>(context_.process.rank),
+                   static_cast<std::size_t>(context_.process.size), set_.train().size(),
+                   static_cast<std::size_t>(bank_block(placement_.device)));
+  if (part.size() > 0) return part;
+  throw UsageError(
+      fmt::format("a bank of {} images is too small for {} processes, which hold {} images or more "
+                  "each",
+                  set_.train().size(), context_.process.size, bank_block(placement_.device)),
+      fmt::format("start fewer, or use {} fresh", option_name("views")));
+}
+
 BankPlan TrainingMaterial::plan_of_bank(const BankPlan* weak) const {
   BankOptions bank = options_.bank;
   if (bank.folder.empty()) bank.folder = folder_ / run_files::kBank;
+  if (context_.team)
+    bank.folder /= fmt::format("part-{}-of-{}", context_.process.rank + 1, context_.process.size);
   if (weak != nullptr) bank.folder /= kStrongFolder;
   if (bank.max_gb && options_.sees_strong) *bank.max_gb /= 2;  // each bank has half of it
-  const BankLayout layout{.images = static_cast<std::int64_t>(set_.train().size()),
+  const BankLayout layout{.images = static_cast<std::int64_t>(bank_part().size()),
                           .tokens = backbone_.config.token_count(backbone_.preprocessing.size),
                           .width = backbone_.config.width,
                           .type = placement_.frozen,
@@ -166,8 +181,10 @@ std::unique_ptr<TokenBank> TrainingMaterial::make_bank(const BankPlan& plan,
                                backbone_.config.heads, first_trained_block_)},
       {"preprocessing", preprocessing()}};
   if (placement_.tf32) depends_on["products"] = placement_.arithmetic();
-  return std::make_unique<TokenBank>(plan, set_.sources(), sources_of(set_.train()), *trunk_,
-                                     loader, windows_.get(), depends_on, context_);
+  const BankPart part = bank_part();
+  return std::make_unique<TokenBank>(
+      plan, set_.sources(), sources_of(set_.train().subspan(part.first, part.size())), *trunk_,
+      loader, windows_.get(), depends_on, context_, part.first);
 }
 
 bool TrainingMaterial::is_shareable() const {
@@ -209,6 +226,8 @@ Sampler TrainingMaterial::make_sampler(const BatchStream& stream, std::uint64_t 
        .batches = batches},
       seed);
   sampler.set_images(order_of(plan, set_));
+  sampler.share(static_cast<std::size_t>(context_.process.rank),
+                static_cast<std::size_t>(context_.process.size));
   return sampler;
 }
 
@@ -238,8 +257,14 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
       bank.prepare(epoch);
       return bank.store();
     };
-    views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device,
-                                        static_cast<std::size_t>(stream.views));
+    const auto count = static_cast<std::size_t>(stream.views);
+    if (context_.team) {
+      views = std::make_unique<SharedBankViews>(
+          prepare, set_.train().size(), static_cast<std::size_t>(bank_plan_->layout.block), sampler,
+          seed, placement_.device, count, context_.team);
+    } else {
+      views = std::make_unique<BankViews>(prepare, sampler, seed, placement_.device, count);
+    }
   } else {
     views = std::make_unique<FreshViews>(make_pixels(sampler, seed, stream), sampler, *trunk_,
                                          placement_.trunk_batch(), placement_.device);
@@ -250,7 +275,8 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
   const double borrow = plan.borrow.value_or(options_.borrow.value_or(0));
   if (borrow == 0 || is_strong || stream.views == 1) return views;
   return std::make_unique<BorrowedViews>(std::move(views), sampler, borrow,
-                                         backbone_.config.epsilon, seed, placement_.device);
+                                         backbone_.config.epsilon, seed, placement_.device,
+                                         context_.team);
 }
 
 std::shared_ptr<KeptTokens> TrainingMaterial::make_kept_tokens() const {
@@ -260,18 +286,19 @@ std::shared_ptr<KeptTokens> TrainingMaterial::make_kept_tokens() const {
 
 StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,
                                       const TrainingPlan& plan) const {
-  const auto batch = static_cast<std::int64_t>(sampler.batch_size()),
+  const auto rows = static_cast<std::int64_t>(sampler.rows()),
              steps = static_cast<std::int64_t>(sampler.batches_per_epoch());
-  at::Tensor labels = at::empty({steps, batch}, at::kLong),
-             labelled = at::empty({steps, batch}, at::kFloat),
-             places = at::empty({steps, batch}, at::kLong);
+  at::Tensor labels = at::empty({steps, rows}, at::kLong),
+             labelled = at::empty({steps, rows}, at::kFloat),
+             places = at::empty({steps, rows}, at::kLong);
   const auto label = [&](std::size_t drawn) {
     if (!plan.split) return std::max(set_.train()[drawn].label, 0);
     return drawn < plan.split->labels.size() ? plan.split->labels[drawn] : 0;
   };
-  for (std::int64_t i = 0; i < steps * batch; ++i) {
-    const std::size_t drawn =
-        sampler.draw(static_cast<std::uint32_t>(epoch), static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < steps * rows; ++i) {
+    const std::size_t drawn = sampler.draw(
+        static_cast<std::uint32_t>(epoch),
+        sampler.position(static_cast<std::size_t>(i / rows), static_cast<std::size_t>(i % rows)));
     labels.data_ptr<std::int64_t>()[i] = label(drawn);
     labelled.data_ptr<float>()[i] = sampler.is_labelled(drawn) ? 1 : 0;
     places.data_ptr<std::int64_t>()[i] = static_cast<std::int64_t>(drawn);
@@ -308,11 +335,11 @@ MethodInput TrainingMaterial::method_input(std::int64_t k, std::int64_t epochs, 
   return input;
 }
 
-void TrainingMaterial::for_each_tokens(
-    SampleSet set, const Context& context,
-    const std::function<void(const TrunkTokens&, std::size_t first)>& use) {
+void TrainingMaterial::for_each_rows(SampleSet set, const Context& context,
+                                     const std::function<at::Tensor(const TrunkTokens&)>& compute,
+                                     const std::function<void(const at::Tensor& rows)>& use) {
   const std::lock_guard lock(tokens_mutex_);
-  tokens(set).for_each(context, use);
+  tokens(set).for_each_rows(context, compute, use);
 }
 
 EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {

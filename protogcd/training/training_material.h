@@ -14,6 +14,7 @@
 #include "protogcd/data/sampler.h"
 #include "protogcd/engine/evaluation_tokens.h"
 #include "protogcd/engine/placement.h"
+#include "protogcd/engine/shared_bank_views.h"
 #include "protogcd/engine/token_bank.h"
 #include "protogcd/engine/view_source.h"
 #include "protogcd/methods/method.h"
@@ -98,8 +99,11 @@ class TrainingMaterial {
 
   EvaluationTokens& tokens(SampleSet set);
   /// The same for trainings side by side: one pass at a time.
-  void for_each_tokens(SampleSet set, const Context& context,
-                       const std::function<void(const TrunkTokens&, std::size_t first)>& use);
+  void for_each_rows(SampleSet set, const Context& context,
+                     const std::function<at::Tensor(const TrunkTokens&)>& compute,
+                     const std::function<void(const at::Tensor& rows)>& use);
+  /// The processes that train on it together.
+  const std::shared_ptr<Communicator>& team() const { return context_.team; }
   /// How pixels become numbers, in words: results depend on it.
   std::string preprocessing() const;
 
@@ -109,6 +113,8 @@ class TrainingMaterial {
   BankPlan plan_of_bank(const BankPlan* weak) const;
   std::unique_ptr<PixelSource> make_pixels(const Sampler& sampler, std::uint64_t seed,
                                            const BatchStream& stream) const;
+  /// Of the training images, those whose views this process's banks hold.
+  BankPart bank_part() const;
   /// Bytes that banks in this home take.
   std::uint64_t bank_bytes(BankHome home) const;
   /// Divides memory among what the images of each set need.

@@ -9,10 +9,14 @@
 
 namespace protogcd::testing {
 
+std::string python_path() {
+  const char* chosen = std::getenv("PROTOGCD_PYTHON");
+  return chosen != nullptr ? chosen : PROTOGCD_PYTHON;
+}
+
 nlohmann::json ask_python(const std::string& package, const std::string& script,
                           const std::vector<std::string>& arguments) {
-  const char* chosen = std::getenv("PROTOGCD_PYTHON");
-  const std::string python = chosen != nullptr ? chosen : PROTOGCD_PYTHON;
+  const std::string python = python_path();
   if (!std::filesystem::exists(python) ||
       run_command({python, "-c", "import " + package}).exit_code != 0) {
     return nullptr;

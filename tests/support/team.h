@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "protogcd/methods/communicator.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd::testing {
 
@@ -28,6 +28,18 @@ class Team {
     }
     at::Tensor all_gather(const at::Tensor& tensor) override { return at::cat(exchange(tensor)); }
     void broadcast(at::Tensor& tensor) override { tensor.copy_(exchange(tensor)[0]); }
+    at::Tensor exchange(const at::Tensor& rows, std::span<const std::int64_t> sent,
+                        std::span<const std::int64_t>) override {
+      const at::Tensor ends =
+          at::tensor(at::ArrayRef<std::int64_t>(sent.data(), sent.size())).cumsum(0);
+      const std::vector<at::Tensor> all = exchange(rows), until = exchange(ends);
+      std::vector<at::Tensor> mine;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto begin = rank_ == 0 ? 0 : until[i][rank_ - 1].item<std::int64_t>();
+        mine.push_back(all[i].slice(0, begin, until[i][rank_].item<std::int64_t>()));
+      }
+      return at::cat(mine);
+    }
 
    private:
     std::vector<at::Tensor> exchange(const at::Tensor& mine) {

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
+#include <optional>
 #include <thread>
 
+#include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
 #include "protogcd/sweep/child_process.h"
@@ -20,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::message_of;
+using ::testing::Not;
 
 /// `train` prints 10 times the value of --k; k = 3 fails while the file `broken` is there; k = 9
 /// sleeps for long. `evaluate` prints its model. Every call is noted.
@@ -54,20 +58,27 @@ class Runner : public ::testing::Test {
                     head, values));
   }
 
-  SweepResults run(bool restart_changed = false, const StopToken& stop = {}) {
+  SweepResults run(bool restart_changed = false, const StopToken& stop = {}, bool share = false) {
+    plan();
+    return run_planned(restart_changed, stop, share);
+  }
+  void plan() {
     file_ = read_sweep(folder_ / "s.toml");
     cells_ = plan_cells(file_, out_, [](const SweepStep& step) {
       const bool trains = step.verb == "train";
       return VerbTraits{
           .resumes = trains, .overwrites = false, .takes_model = !trains, .shared_keys = {}};
     });
+  }
+  SweepResults run_planned(bool restart_changed, const StopToken& stop, bool share) const {
     const Context context{.stop = stop};
     return run_sweep(file_, cells_,
                      {.program = folder_ / "program",
                       .out = out_,
                       .jobs = 2,
                       .threads = 1,
-                      .restart_changed = restart_changed},
+                      .restart_changed = restart_changed,
+                      .share = share},
                      context);
   }
 
@@ -133,6 +144,50 @@ TEST_F(Runner, TheFolderMayBeSpelledOtherwise) {
   out_ = folder_ / "./out";
   EXPECT_EQ(run().count(CellState::kFinished), 1u);
   EXPECT_EQ(calls().size(), 1u);
+}
+
+TEST_F(Runner, SweepsThatShareAFolderRunEachCellOnceAndAllHaveTheWholeTable) {
+  write("seeds = [0, 1, 2, 3, 4]", "1, 2");
+  plan();
+  std::vector<std::future<SweepResults>> sweeps;
+  for (int i = 0; i < 3; ++i) {
+    sweeps.push_back(
+        std::async(std::launch::async, [this] { return run_planned(false, {}, /*share=*/true); }));
+  }
+  for (auto& sweep : sweeps) EXPECT_EQ(sweep.get().count(CellState::kFinished), 10u);
+  EXPECT_EQ(calls().size(), 10u);
+  EXPECT_THAT(read_text_file(folder_ / "out/table.csv"), Not(HasSubstr("pending")));
+}
+
+TEST_F(Runner, ACellThatAnotherLeftUnfinishedIsTakenOver) {
+  write("", "1, 2");
+  plan();
+  create_folders(out_ / "cells");
+  write_file_atomically(out_ / ".sweep-lock", "");  // it is a sweep's
+  std::optional<FileLock> other =
+      FileLock::try_take(cell_folder(out_, cells_[0]).string() + ".lock");
+  ASSERT_TRUE(other);
+  auto sweep =
+      std::async(std::launch::async, [this] { return run_planned(false, {}, /*share=*/true); });
+  EXPECT_EQ(sweep.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
+  EXPECT_EQ(calls().size(), 1u) << "the one that nobody is at";
+  other.reset();  // as the end of a process does
+  EXPECT_EQ(sweep.get().count(CellState::kFinished), 2u);
+  EXPECT_EQ(calls().size(), 2u);
+}
+
+TEST_F(Runner, ASweepThatDoesNotShareKeepsOthersOut) {
+  write("", "9");
+  plan();
+  const StopToken stop;
+  auto alone = std::async(std::launch::async, [&] {
+    EXPECT_THROW(run_planned(false, stop, /*share=*/false), InterruptedError);
+  });
+  while (calls().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_THAT(message_of<FileError>([&] { run_planned(false, {}, /*share=*/true); }),
+              HasSubstr("another sweep is working in it"));
+  stop.request_stop();
+  alone.get();
 }
 
 TEST_F(Runner, AFailedCellDoesNotStopTheOthersAndIsTriedAgain) {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "protogcd/methods/communicator.h"
 #include "protogcd/methods/method.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/nn/head.h"
 
 namespace protogcd {

@@ -1,4 +1,4 @@
-#include "protogcd/methods/communicator.h"
+#include "protogcd/nn/communicator.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -49,6 +49,17 @@ struct GatherRows : torch::autograd::Function<GatherRows> {
 };
 
 }  // namespace
+
+std::shared_ptr<Communicator> communicator_of(const Context& context) {
+  return context.team ? context.team : std::make_shared<SingleProcess>();
+}
+
+bool any_process(const Context& context, bool says) {
+  if (!context.team) return says;
+  at::Tensor count = at::full({}, says ? 1 : 0, at::kLong);
+  context.team->all_reduce(count);
+  return count.item<std::int64_t>() > 0;
+}
 
 at::Tensor sum_over_processes(const at::Tensor& local, Communicator& communicator) {
   return communicator.size() == 1 ? local : SumOverProcesses::apply(local, communicator);

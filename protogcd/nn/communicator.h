@@ -1,10 +1,15 @@
-// What a training step needs of the other processes that train with it. One process needs nothing:
-// the step is written against this interface so that several can share the work.
+// What work that several processes share needs of the others. One process needs nothing: training
+// is written against this interface so that several can share it (process_group.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "protogcd/core/context.h"
 
 namespace protogcd {
 
@@ -20,6 +25,10 @@ class Communicator {
   virtual at::Tensor all_gather(const at::Tensor& tensor) = 0;
   /// The first process's values, in place.
   virtual void broadcast(at::Tensor& tensor) = 0;
+  /// Rows [S, ...] for the others: the first sent[0] for process 0, the next sent[1] for process 1,
+  /// ... Returns the rows that they sent, received[r] of process r, in the order of processes.
+  virtual at::Tensor exchange(const at::Tensor& rows, std::span<const std::int64_t> sent,
+                              std::span<const std::int64_t> received) = 0;
 };
 
 class SingleProcess : public Communicator {
@@ -29,7 +38,17 @@ class SingleProcess : public Communicator {
   void all_reduce(at::Tensor&) override {}
   at::Tensor all_gather(const at::Tensor& tensor) override { return tensor; }
   void broadcast(at::Tensor&) override {}
+  at::Tensor exchange(const at::Tensor& rows, std::span<const std::int64_t>,
+                      std::span<const std::int64_t>) override {
+    return rows;
+  }
 };
+
+/// The processes that share this context's work.
+std::shared_ptr<Communicator> communicator_of(const Context& context);
+
+/// Whether any process says so: what one finds is then done by all. All must ask, each time.
+bool any_process(const Context& context, bool says);
 
 /// all_reduce and all_gather that gradients pass through. The loss of a step is the sum of the
 /// processes' losses: a gradient that comes back is summed over all of them.

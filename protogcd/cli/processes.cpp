@@ -1,0 +1,49 @@
+#include "protogcd/cli/processes.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "protogcd/core/launched_process.h"
+#include "protogcd/core/thread_pool.h"
+#include "protogcd/nn/device.h"
+#include "protogcd/nn/process_group.h"
+
+namespace protogcd::cli {
+
+void declare_processes(OptionTable& table, std::int64_t& timeout_seconds) {
+  table.begin_group("Machine");
+  table
+      .add("process_timeout", &timeout_seconds,
+           "seconds that one of several processes waits for the others before it gives up")
+      .at_least(1)
+      .at_most(1'000'000)
+      .flag_only();
+}
+
+int join_processes_of(Session& session, std::int64_t timeout_seconds) {
+  const auto process = launched_process(process_environment());
+  if (!process) return 0;
+  Context& context = session.context;
+  if (session.common.threads == 0) {
+    context.threads = std::max<std::size_t>(
+        1, available_threads() / static_cast<std::size_t>(process->local_size));
+  }
+  bool own_gpu = false;
+  ComputeDevice device = resolve_device(context.device);
+  if (device.is_cuda && !context.device.starts_with("cuda:")) {
+    const int count = cuda_device_count();
+    device.index = process->local_rank % count;
+    own_gpu = process->local_size <= count;
+    context.device = device.name();
+  }
+  context.team = join_processes(*process, own_gpu, std::chrono::seconds(timeout_seconds));
+  context.process = {.rank = process->rank, .size = process->size};
+  context.log.info(fmt::format("process {} of {}, pid {}, {} threads on {}", process->rank + 1,
+                               process->size, ::getpid(), context.threads, device.name()));
+  if (process->rank > 0) context.log = Logger();
+  return process->restarts;
+}
+
+}  // namespace protogcd::cli

@@ -1,0 +1,4 @@
+// Stands where Gloo has this header.
+#pragma once
+
+#include <gloo/declared.h>

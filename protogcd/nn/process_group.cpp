@@ -1,0 +1,144 @@
+#include "protogcd/nn/process_group.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/core.h>
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#ifdef PROTOGCD_WITH_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+
+#include <cstdlib>
+#include <numeric>
+
+#include "protogcd/core/error.h"
+#include "protogcd/core/text.h"
+
+namespace protogcd {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Where the processes tell each other their addresses.
+c10::intrusive_ptr<c10d::Store> meet(const LaunchedProcess& process, milliseconds patience) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(process.port);
+  options.isServer = process.rank == 0 && !process.is_met;
+  options.numWorkers = static_cast<std::size_t>(process.size);
+  options.waitWorkers = false;  // the group waits by itself
+  options.timeout = patience;
+  const auto store = c10::make_intrusive<c10d::TCPStore>(process.address, options);
+  // What was said before all processes were begun again stands in the same store.
+  return c10::make_intrusive<c10d::PrefixStore>(fmt::format("protogcd/{}", process.restarts),
+                                                store);
+}
+
+std::shared_ptr<gloo::transport::Device> gloo_device() {
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");  // as in PyTorch
+  return interface != nullptr ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                              : c10d::ProcessGroupGloo::createDefaultDevice();
+}
+
+class ProcessGroup : public Communicator {
+ public:
+  ProcessGroup(const LaunchedProcess& process, bool own_gpu, milliseconds patience)
+      : process_(process), patience_(patience) {
+    guarded([&] {
+      const auto store = meet(process, patience);
+      const auto options = c10d::ProcessGroupGloo::Options::create(patience);
+      options->devices = {gloo_device()};
+      gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(
+          c10::make_intrusive<c10d::PrefixStore>("gloo", store), process.rank, process.size,
+          options);
+#ifdef PROTOGCD_WITH_NCCL
+      if (own_gpu) {
+        const auto nccl = c10d::ProcessGroupNCCL::Options::create();
+        nccl->timeout = patience;
+        nccl_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(
+            c10::make_intrusive<c10d::PrefixStore>("nccl", store), process.rank, process.size,
+            nccl);
+      }
+#else
+      (void)own_gpu;
+#endif
+    });
+  }
+
+  std::int64_t rank() const override { return process_.rank; }
+  std::int64_t size() const override { return process_.size; }
+
+  void all_reduce(at::Tensor& tensor) override {
+    const at::NoGradGuard no_grad;
+    at::Tensor whole = tensor.contiguous();
+    std::vector<at::Tensor> tensors = {whole};
+    guarded([&] { backend_of(whole).allreduce(tensors)->wait(patience_); });
+    if (!whole.is_same(tensor)) tensor.copy_(whole);
+  }
+
+  at::Tensor all_gather(const at::Tensor& tensor) override {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> mine = {tensor.contiguous()};
+    std::vector<std::vector<at::Tensor>> all(1);
+    for (int i = 0; i < process_.size; ++i) all[0].push_back(at::empty_like(mine[0]));
+    guarded([&] { backend_of(tensor).allgather(all, mine)->wait(patience_); });
+    return at::cat(all[0]);
+  }
+
+  void broadcast(at::Tensor& tensor) override {
+    const at::NoGradGuard no_grad;
+    at::Tensor whole = tensor.contiguous();
+    std::vector<at::Tensor> tensors = {whole};
+    guarded([&] { backend_of(whole).broadcast(tensors)->wait(patience_); });
+    if (!whole.is_same(tensor)) tensor.copy_(whole);
+  }
+
+  at::Tensor exchange(const at::Tensor& rows, std::span<const std::int64_t> sent,
+                      std::span<const std::int64_t> received) override {
+    const at::NoGradGuard no_grad;
+    std::vector<std::int64_t> in(sent.begin(), sent.end()), out(received.begin(), received.end());
+    std::vector<std::int64_t> shape = rows.sizes().vec();
+    shape[0] = std::accumulate(out.begin(), out.end(), std::int64_t{0});
+    at::Tensor mine = rows.contiguous(), others = at::empty(shape, rows.options());
+    guarded([&] { backend_of(rows).alltoall_base(others, mine, out, in)->wait(patience_); });
+    return others;
+  }
+
+ private:
+  c10d::Backend& backend_of(const at::Tensor& tensor) {
+    return nccl_ && tensor.is_cuda() ? *nccl_ : *gloo_;
+  }
+
+  /// What c10d throws tells of sockets; who waited for whom, and what to do, is said here.
+  template <class Action>
+  void guarded(Action action) const {
+    try {
+      action();
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      throw DeviceError(
+          fmt::format("process {} of {}: another process has ended, or did not answer for {}: {}",
+                      process_.rank + 1, process_.size,
+                      human_seconds(std::chrono::duration<double>(patience_).count()),
+                      one_line(text.substr(0, text.find('\n')))),
+          fmt::format("the first error of all processes says why; a machine that is only slow is "
+                      "waited for longer with {}",
+                      option_name("process_timeout")));
+    }
+  }
+
+  const LaunchedProcess process_;
+  const milliseconds patience_;
+  c10::intrusive_ptr<c10d::Backend> gloo_, nccl_;
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> join_processes(const LaunchedProcess& process, bool own_gpu,
+                                             milliseconds patience) {
+  return std::make_shared<ProcessGroup>(process, own_gpu, patience);
+}
+
+}  // namespace protogcd
