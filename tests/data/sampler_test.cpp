@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "protogcd/core/error.h"
@@ -111,6 +112,30 @@ TEST(Sampler, DrawsThatSomebodyElseDecidedAreTaken) {
   EXPECT_TRUE(sampler.is_labelled(sampler.draw(0, 2)));
   sampler.set_draws({});
   EXPECT_EQ(sampler.draw(0, 1), by_chance);
+}
+
+TEST(Sampler, ProcessesTakeTheRowsOfOneBatchAmongThem) {
+  const Sampler alone(20, 30, 7, 12);
+  EXPECT_EQ(alone.rows(), 12u);
+  EXPECT_EQ(alone.position(3, 5), 3 * 12 + 5u);
+  for (const std::size_t size : {2u, 3u}) {
+    std::vector<std::uint64_t> positions;
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      Sampler part = alone;
+      part.share(rank, size);
+      EXPECT_EQ(part.batch_size(), 12u);
+      EXPECT_EQ(part.batches_per_epoch(), alone.batches_per_epoch());
+      for (std::size_t row = 0; row < part.rows(); ++row) {
+        positions.push_back(part.position(1, row));
+        EXPECT_EQ(part.draw(2, positions.back()), alone.draw(2, positions.back()));
+      }
+    }
+    std::vector<std::uint64_t> expected(12);
+    std::iota(expected.begin(), expected.end(), 12u);
+    EXPECT_EQ(positions, expected);
+  }
+  Sampler part = alone;
+  EXPECT_THROW(part.share(0, 5), UsageError);
 }
 
 }  // namespace
