@@ -19,9 +19,7 @@ class MaterialFeatures : public SetFeatures {
   void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override;
   at::Tensor labels() const override;
   /// Several processes stop together, between two steps.
-  StopToken stop() const override {
-    return material_.team()->size() > 1 ? StopToken() : context_.stop;
-  }
+  StopToken stop() const override { return material_.team() ? StopToken() : context_.stop; }
 
  private:
   void for_each_of(SampleSet set, const std::function<void(const at::Tensor&)>& use);
