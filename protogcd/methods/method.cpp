@@ -38,7 +38,11 @@ std::vector<std::string> TakenHead::give_to(const Method& method) const {
     tensor.copy_(found->second);
     names.push_back(name);
   }
-  if (prototypes.defined() && !of_classes.empty()) point_at(own.at(of_classes.front()), prototypes);
+  if (prototypes.defined() && !of_classes.empty()) {
+    const auto found = own.find(of_classes.front());
+    point_at(found != own.end() ? found->second : method.state().at(of_classes.front()),
+             prototypes);
+  }
   return names;
 }
 

@@ -173,8 +173,9 @@ class Method {
 
   /// Tensors that the optimiser changes, beside the trained blocks: the tensors themselves.
   virtual std::map<std::string, at::Tensor> parameters() const = 0;
-  /// Those parameters that have a row for each class, by name, the prototypes [K, D] first: of an
-  /// earlier run only the directions of prototypes are taken there. Empty: no such parameter.
+  /// Those parameters or kept tensors that have a row for each class, by name, the prototypes [K,
+  /// D] first: of an earlier run only the directions of prototypes are taken there. Empty: classes
+  /// are clusters, numbered as MethodInput::taken says.
   virtual std::vector<std::string> of_classes() const { return {}; }
   /// Tensors that are kept from step to step but not optimised; they stay where they are, and a
   /// checkpoint holds them.

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "protogcd/core/error.h"
 #include "protogcd/methods/concepts.h"
 #include "protogcd/methods/split_merge.h"
@@ -38,6 +40,31 @@ TEST(NumberedAs, NoNumberIsGivenTwice) {
       .centroids = at::tensor({1.0, 0.0, 0.0, 0.1, 1.0, 0.5, 0.0, 1.0, 0.0}).view({3, 3})};
   const Clustering numbered = numbered_as(found, prototypes, 1);
   EXPECT_TRUE(at::equal(numbered.labels, at::tensor({0, 2, 1}, at::kLong)));
+}
+
+/// Its classes are running means: no parameters.
+class Means : public Method {
+ public:
+  std::map<std::string, at::Tensor> parameters() const override { return {}; }
+  std::map<std::string, at::Tensor> state() const override { return {{"means", means_}}; }
+  std::vector<std::string> of_classes() const override { return {"means"}; }
+  std::vector<ReportedValue> reported() const override { return {}; }
+  std::vector<double> begin_epoch(const EpochInput&) override { return {}; }
+  StepLoss loss(const std::vector<StepBatch>&, Communicator&) override { return {}; }
+  Outcome outcome(SetFeatures&) const override { return {.prototypes = {.centres = means_}}; }
+
+ private:
+  const at::Tensor means_ = at::ones({3, 2});
+};
+
+TEST(TakenHead, TurnsPrototypesThatAreKeptAsState) {
+  const Means method;
+  const TakenHead head{.prototypes = at::tensor({1.0, 0.0, 0.0, 0.0, 0.0, -1.0}).view({3, 2}),
+                       .parameters = {{"means", at::zeros({3, 2})}}};
+  EXPECT_TRUE(head.give_to(method).empty());
+  const double length = std::sqrt(2.0);
+  const at::Tensor turned = at::tensor({length, 0.0, 1.0, 1.0, 0.0, -length}).view({3, 2});
+  EXPECT_TRUE(at::allclose(method.state().at("means"), turned.to(at::kFloat)));
 }
 
 class UnitRows : public SetFeatures {
