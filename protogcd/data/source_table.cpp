@@ -27,7 +27,8 @@ std::uint32_t SourceTable::add_folder(const std::string& folder) {
 }
 
 std::uint32_t SourceTable::add_container(std::shared_ptr<const RecordFile> container) {
-  places_.push_back({.path = container->path.string(), .container = std::move(container)});
+  std::string path = container->path.string();
+  places_.push_back({.path = std::move(path), .container = std::move(container)});
   return static_cast<std::uint32_t>(places_.size() - 1);
 }
 

@@ -196,7 +196,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
                    .frozen_accuracy = fit,
                    .earlier = std::move(earlier),
                    .starts = std::move(starts),
-                   .confidence = std::move(confidence)});
+                   .confidence = confidence});
   std::optional<FindingCounts> findings;
   if (options.look_at_data)
     findings = write_findings_of(material, backbone, frozen, foreign, folder.findings(), context);
