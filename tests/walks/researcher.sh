@@ -15,7 +15,7 @@ step "flags that are wrong are named"
 run 2 train -v --manifest task.csv --out run
 says_not "did you mean"
 run 2 train --manifest task.csv --k 100000 --backbone builtin --out run
-says "--k: 100000 classes in"
+says "--k: 100000 classes, 99990 of them new, in"
 run 2 train --manifest task.csv --method nothing --out run
 
 step "train, evaluate, resume"
