@@ -1,0 +1,174 @@
+"""What happens to programs in real life: signals, closed terminals, a second process in the same folder, clocks that jump,
+folders that move away, few or many cores, little memory."""
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+
+from trials import CODES, go_on, last_words
+from workplace import broken_files, differences, kill_group, snapshot
+
+
+class Signals:
+    """A signal at any moment: the program stops in order or is ended, and goes on to the same bytes."""
+
+    def __init__(self, number):
+        self.number, self.name = number, signal.Signals(number).name
+
+    def __call__(self, place, reference, draw):
+        moment = draw.uniform(0.05, reference.seconds)
+        ended = place.run(reference.scenario.command, at=[(moment, lambda p: p.send_signal(self.number))])
+        allowed = {0, 130, -self.number}
+        if ended.code not in allowed or ended.timed_out:
+            return [f"exit code {ended.code} after {moment:.2f} s: {last_words(ended.err)}"]
+        return broken_files(place.trial) or go_on(place, reference)[0]
+
+
+class Twice(Signals):
+    """A person presses Ctrl-C twice."""
+
+    def __call__(self, place, reference, draw):
+        moment = draw.uniform(0.05, reference.seconds)
+        press = lambda process: process.send_signal(signal.SIGINT)
+        ended = place.run(reference.scenario.command, at=[(moment, press), (moment + 0.02, press)])
+        if ended.code not in (0, 130, -signal.SIGINT) or ended.timed_out:
+            return [f"exit code {ended.code}: {last_words(ended.err)}"]
+        return broken_files(place.trial) or go_on(place, reference)[0]
+
+
+def stop_and_continue(place, reference, draw):
+    """Ctrl-Z and fg, or a laptop's lid."""
+    moment = draw.uniform(0.05, reference.seconds)
+    ended = place.run(reference.scenario.command, at=[(moment, lambda p: os.killpg(p.pid, signal.SIGSTOP)),
+                                                      (moment + 0.3, lambda p: os.killpg(p.pid, signal.SIGCONT))])
+    return ended_well(place, reference, ended)
+
+
+def nobody_listens(place, reference, draw):
+    """stdout is a pipe whose reader is gone."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        ended = place.run(reference.scenario.command, output=closed)
+    if ended.code not in CODES | {-signal.SIGPIPE}:
+        return [f"exit code {ended.code}: {last_words(ended.err)}"]
+    return broken_files(place.trial) or go_on(place, reference)[0]
+
+
+def the_clock_jumps(place, reference, draw):
+    jump = draw.choice([-400 * 86400, -3600, 3600, 400 * 86400])
+    ended = place.run(reference.scenario.command, clock=f"{draw.randint(1, 60)}:{jump}")
+    return ended_well(place, reference, ended)
+
+
+def two_at_once(place, reference, draw):
+    """The same command twice: one does it and the other is refused or does the same; what is there in the end is whole."""
+    scenario = reference.scenario
+    with open(place.scratch / "other", "w+b") as said:
+        other = place.start(scenario.command, errors=said)
+        time.sleep(draw.uniform(0, reference.seconds))
+        ended = place.run(scenario.command)
+        try:
+            other.wait(120)
+        except Exception:
+            kill_group(other)
+            return ["the first of two hangs"]
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    if ended.timed_out:
+        return ["the second of two hangs"]
+    for code, words in ((other.returncode, text), (ended.code, ended.err)):
+        if code not in CODES:
+            return [f"exit code {code} beside another: {last_words(words)}"]
+    if other.returncode != 0 and ended.code != 0:
+        return broken_files(place.trial) or go_on(place, reference)[0]
+    return broken_files(place.trial) + differences(reference.files, snapshot(place.trial))
+
+
+def the_folder_moves_away(place, reference, draw):
+    """Somebody renames the folder that a command is writing into: an error that names it, or it was done before; what was
+    written is whole, wherever it is now."""
+    aside = place.folder / "aside"
+    shutil.rmtree(aside, ignore_errors=True)
+
+    def move(process):
+        if place.trial.exists():
+            place.trial.rename(aside)
+
+    ended = place.run(reference.scenario.command, at=[(draw.uniform(0.05, reference.seconds), move)])
+    if not aside.exists():
+        return ended_well(place, reference, ended)
+    if ended.code not in CODES or ended.timed_out:
+        return [f"exit code {ended.code}: {last_words(ended.err)}"]
+    if ended.code not in (0, 130) and str(place.trial) not in ended.err:
+        return [f"names no file: {last_words(ended.err)}"]
+    broken = broken_files(aside)
+    if broken:
+        return broken
+    shutil.rmtree(place.trial, ignore_errors=True)
+    aside.rename(place.trial)
+    return go_on(place, reference)[0]
+
+
+class Threads:
+    """With any number of threads the work is done; what they compute may differ in the last digits."""
+
+    def __init__(self, number):
+        self.number, self.name = number, f"{number} threads"
+
+    def __call__(self, place, reference, draw):
+        words = list(reference.scenario.command)
+        if "--threads" not in words:
+            return []
+        words[words.index("--threads") + 1] = self.number
+        ended = place.run(words)
+        if ended.code != 0:
+            return [f"exit code {ended.code}: {last_words(ended.err)}"]
+        names = differences({name: 0 for name in reference.files}, {name: 0 for name in snapshot(place.trial)})
+        return broken_files(place.trial) + names
+
+
+def little_memory(place, reference, draw):
+    """A limit on what a process may have in memory: it works, or says what to lower, and goes on where there is more."""
+    megabytes = draw.choice([64, 128, 256, 512])
+    ended = place.run(reference.scenario.command, limit=(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20)))
+    if ended.code == 0:
+        return differences(reference.files, snapshot(place.trial))
+    if ended.code not in CODES or ended.timed_out:
+        return [f"{megabytes} MB: exit code {ended.code}: {last_words(ended.err)}"]
+    if "memory" not in ended.err and "allocate" not in ended.err:
+        return [f"{megabytes} MB: does not speak of memory: {last_words(ended.err)}"]
+    return broken_files(place.trial) or go_on(place, reference)[0]
+
+
+def ended_well(place, reference, ended):
+    if ended.code != 0 or ended.timed_out:
+        return [f"exit code {ended.code}: {last_words(ended.err)}"]
+    return broken_files(place.trial) + differences(reference.files, snapshot(place.trial))
+
+
+DISTURBANCES = {
+    **{s.name: s for s in map(Signals, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT))},
+    "SIGINT twice": Twice(signal.SIGINT),
+    "SIGSTOP and SIGCONT": stop_and_continue,
+    "a closed pipe": nobody_listens,
+    "the clock jumps": the_clock_jumps,
+    "two at once": two_at_once,
+    "the folder moves away": the_folder_moves_away,
+    **{t.name: t for t in map(Threads, (1, 2, 16))},
+    "little memory": little_memory,
+}
+
+
+def part(place, references, book, until, seed):
+    draw = random.Random(seed)
+    while time.monotonic() < until:
+        name = min(DISTURBANCES, key=lambda n: (book.counts[f"disturbances | {n}"], draw.random()))
+        reference = references.of(draw.choice(references.names))
+        place.fresh_trial(reference.prepared)
+        wrong = DISTURBANCES[name](place, reference, draw)
+        book.add("disturbances", name)
+        if wrong:
+            book.finding("disturbances", f"{reference.scenario.name}, {name}: {'; '.join(wrong)}")
