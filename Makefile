@@ -3,12 +3,14 @@
 
 PREFIX ?= /usr/local
 SECONDS_PER_TARGET ?= 30
+# Of a sitting of the campaign.
+HOURS ?= 1
 JOBS ?= $(shell nproc)
 # Tests side by side on one GPU, each with a context of its own.
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-processes test-walks test-gpu python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-processes test-walks test-gpu campaign python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -42,14 +44,20 @@ test: everything ## every quick test (4 minutes on two cores)
 	@scripts/setup.sh test
 	@cd build/release && ctest --output-on-failure -j $(JOBS) -LE slow
 
-test-slow: everything ## the tests that take minutes
+test-slow: everything ## the tests that take minutes, and ten minutes of the campaign
 	@cd build/release && ctest --output-on-failure -L slow
+	@tests/campaign/campaign.py --hours 0.17
 
 test-processes: everything ## training with several processes, started by torchrun
 	@cd build/release && ctest --output-on-failure -L processes
 
 test-walks: everything ## what a biologist, a researcher and a developer do, from the command line
 	@for walk in biologist researcher developer; do echo "$$walk"; tests/walks/$$walk.sh || exit 1; done
+
+campaign: build  ## kills, faults, signals, fuzzing and endurance for HOURS (1); sittings add up in build/campaign/summary.html
+	@scripts/setup.sh fuzz
+	@$(MAKE) --no-print-directory build-fuzz
+	@tests/campaign/campaign.py --hours $(HOURS)
 
 # A GPU machine often has neither network nor root: nothing is installed. toml++'s headers may lie in carry/include.
 test-gpu: export PROTOGCD_SKIP_PACKAGES = 1

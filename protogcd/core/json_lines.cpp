@@ -17,16 +17,23 @@ namespace protogcd {
 void append_line(const std::filesystem::path& file, std::string_view line) {
   const std::string text = fmt::format("{}\n", line), name = file.string();
   const int descriptor = ::open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  const auto fail = [&](int code) {
-    if (descriptor >= 0) ::close(descriptor);
-    throw FileError(fmt::format("{}: {}", name, std::strerror(code)));
-  };
-  if (descriptor < 0) fail(errno);
-  const ssize_t written = ::write(descriptor, text.data(), text.size());
-  if (written < 0) fail(errno);
-  if (static_cast<std::size_t>(written) != text.size()) fail(ENOSPC);
-  if (::fsync(descriptor) != 0) fail(errno);
+  if (descriptor < 0) throw FileError(fmt::format("{}: {}", name, std::strerror(errno)));
+  const off_t old_size = ::lseek(descriptor, 0, SEEK_END);
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t count = ::write(descriptor, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int code = errno;
+      // Half a line is worse than none; where even this fails, readers pass over it.
+      [[maybe_unused]] const int shortened = ::ftruncate(descriptor, old_size);
+      ::close(descriptor);
+      throw FileError(fmt::format("{}: {}", name, std::strerror(code)));
+    }
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  const int flushed = ::fsync(descriptor), code = errno;
   ::close(descriptor);
+  if (flushed != 0) throw FileError(fmt::format("{}: {}", name, std::strerror(code)));
 }
 
 void keep_json_lines_before(const std::filesystem::path& file, const std::string& key,

@@ -5,10 +5,12 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import time
 
+from scenarios import OFTEN
 from trials import CODES, go_on, last_words
-from workplace import broken_files, differences, kill_group, snapshot
+from workplace import TRAIN, broken_files, differences, kill_group, snapshot
 
 
 class Signals:
@@ -87,6 +89,63 @@ def two_at_once(place, reference, draw):
     return broken_files(place.trial) + differences(reference.files, snapshot(place.trial))
 
 
+# What people do with a run: also while something else is done with it.
+OF_A_RUN = {
+    "predict": ["predict", "--model", "{trial}/run", "--images", "{material}/demo/outliers", "--threads", 1, "--out", "{aside}/p.csv", "--overwrite"],
+    "embed": ["embed", "--model", "{trial}/run", "--images", "{material}/demo/outliers", "--threads", 1, "--out", "{aside}/f.npy", "--overwrite"],
+    "evaluate": ["evaluate", "--model", "{trial}/run", "--threads", 1],
+    "ood": ["ood", "--model", "{trial}/run", "--id", "{material}/demo/unlabelled", "--outliers", "{material}/demo/outliers", "--threads", 1],
+    "retrieve": ["retrieve", "--model", "{trial}/run", "--threads", 1, "--out", "{aside}/examples", "--overwrite"],
+    "report": ["report", "{trial}/run", "--threads", 1],
+    "labels": ["labels", "{trial}/run"],
+    "sort": ["sort", "{trial}/run", "--out", "{aside}/sorted", "--overwrite"],
+    "weights export": ["weights", "export", "--model", "{trial}/run", "--out", "{aside}/trained.safetensors", "--overwrite"],
+    "train --resume": ["train", "--out", "{trial}/run", "--resume"],
+    "train --overwrite": ["train", *TRAIN, "--k", 16, "--report=false", "--out", "{trial}/run", "--overwrite"],
+}
+
+
+def every_pair_of_verbs(place, reference, draw):
+    """Two verbs at the same run at once, a finished or an unfinished one: each does its work or says why not, and
+    afterwards the run is whole and any verb works with it."""
+    aside = place.folder / "aside"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    fill = lambda name: [str(w).replace("{aside}", str(aside)) for w in OF_A_RUN[name]]
+    shutil.rmtree(place.trial, ignore_errors=True)
+    place.trial.mkdir()
+    begun = place.run([*OF_A_RUN["train --overwrite"], "--epochs", 6, *OFTEN],
+                      at=[(draw.uniform(0.1, 1.5), kill_group)] if draw.random() < 0.5 else None)
+    if not (place.trial / "run").exists():
+        return []
+    first, second = draw.choice(list(OF_A_RUN)), draw.choice(list(OF_A_RUN))
+    pair = f"{first} and {second}, {'unfinished' if begun.code else 'finished'}"
+    with open(place.scratch / "other", "w+b") as said:
+        other = place.start(fill(first), errors=said)
+        time.sleep(draw.uniform(0, 0.4))
+        ended = place.run(fill(second))
+        try:
+            other.wait(120)
+        except subprocess.TimeoutExpired:
+            kill_group(other)
+            return [f"{pair}: the first hangs"]
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    for code, words in ((other.returncode, text), (ended.code, ended.err)):
+        if code not in CODES:
+            return [f"{pair}: exit code {code}: {last_words(words)}"]
+    if wrong := broken_files(place.trial) + broken_files(aside):
+        return [f"{pair}: {w}" for w in wrong]
+    going_on = place.run(OF_A_RUN["train --resume"])
+    if going_on.code not in (0, 2) or (going_on.code == 2 and "finished" not in going_on.err and "--resume" not in going_on.err):
+        return [f"{pair}: then --resume: exit code {going_on.code}: {last_words(going_on.err)}"]
+    for name in ("evaluate", "predict", "labels"):
+        after = place.run(fill(name))
+        if after.code != 0:
+            return [f"{pair}: then {name}: exit code {after.code}: {last_words(after.err)}"]
+    return []
+
+
 def the_folder_moves_away(place, reference, draw):
     """Somebody renames the folder that a command is writing into: an error that names it, or it was done before; what was
     written is whole, wherever it is now."""
@@ -156,6 +215,7 @@ DISTURBANCES = {
     "a closed pipe": nobody_listens,
     "the clock jumps": the_clock_jumps,
     "two at once": two_at_once,
+    "two verbs at one run": every_pair_of_verbs,
     "the folder moves away": the_folder_moves_away,
     **{t.name: t for t in map(Threads, (1, 2, 16))},
     "little memory": little_memory,

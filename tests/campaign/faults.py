@@ -34,7 +34,7 @@ def fail_once(place, reference, book, draw, call, what):
     place.fresh_trial(reference.prepared)
     before = snapshot(place.trial)
     number = draw.randint(1, reference.counts[call])
-    always = draw.random() < 0.4 and what != "done"
+    always = draw.random() < 0.4 and what not in ("done", errno.EINTR)  # no call is interrupted for ever
     fault = f"{call}:{number}:{what}{':always' if always else ''}"
     ended = place.run(scenario.command, fault=fault)
     title = f"{scenario.name}, {call} fails with {name_of(what)} from time {number} on" if always else \
@@ -48,13 +48,15 @@ def fail_once(place, reference, book, draw, call, what):
     wrong = []
     if ended.timed_out:
         wrong.append("hangs")
+    elif library := crashed_library(ended):
+        book.add("libraries that end the process without memory", library)
     elif ended.code < 0:
         wrong.append(f"ended by signal {-ended.code}: {last_words(ended.err)}")
     elif ended.code not in CODES:
         wrong.append(f"exit code {ended.code}: {last_words(ended.err)}")
     elif ended.code == 0:
         left = differences(reference.files, snapshot(place.trial))
-        if left and "warning" not in ended.err:
+        if left and not says_what_is_missing(ended):
             wrong += [f"exit code 0, but {d}" for d in left]
     elif call != "memory" and not names_a_file(ended.err, place, reference):
         wrong.append(f"names no file: {last_words(ended.err)}")
@@ -66,10 +68,20 @@ def fail_once(place, reference, book, draw, call, what):
         book.finding("faults", f"{title}: {'; '.join(wrong)}", fault=fault, fired=ended.fired[:3], said=ended.err[-600:])
 
 
+def crashed_library(ended):
+    """Of code that is not ours, where that could not bear to be without memory."""
+    places = [line.split(" ", 2)[2].rsplit("/", 1)[-1] for line in ended.fired if line.startswith("crash ")]
+    return next((place for place in places if place.startswith("lib")), None)
+
+
+def says_what_is_missing(ended):
+    return "warning" in ended.err or "skipped" in ended.out + ended.err
+
+
 def names_a_file(text, place, reference):
     names = {name.rsplit("/", 1)[-1] for name in reference.files}
     said = " ".join(line for line in text.splitlines() if not line.startswith(("info", "warning")))
-    return str(place.trial) in said or any(name in said for name in names)
+    return str(place.folder) in said or any(name in said for name in names)
 
 
 def lost(before, reference, place):

@@ -6,7 +6,8 @@
 //   CAMPAIGN_FAULT   CALL:N:WHAT[:always]  at the N-th CALL (from 1; "change" is any that changes something on disk)
 //                    WHAT: an error number; `kill`; `short` (half of the bytes); `done` (it is done, and yet EIO is
 //                    told, as network file systems do when an answer is lost)
-//   CAMPAIGN_FIRED   appended to: a line for each fault that was injected
+//   CAMPAIGN_FIRED   appended to: a line for each fault that was injected, and "crash 0 LIBRARY" where a refusal of memory
+//                    ended the process in code of LIBRARY
 //   CAMPAIGN_CLOCK   N:SECONDS  from the N-th look at the time of day on, it is so much later (or earlier)
 //
 // Memory counts once a file below the folder has been opened: `memory` is any allocation of 4 KiB or more.
@@ -27,6 +28,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { kOpen, kRead, kWrite, kFlush, kRename, kLink, kRemove, kFolder, kResize, kMap, kLock, kList, kMemory, kChange, kCalls };
@@ -51,6 +53,9 @@ static __thread int inside;  // our own calls count for nothing
 #define REAL(type, name, ...)                                             \
   static type (*real)(__VA_ARGS__);                                       \
   if (!real) real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
+
+// Where memory was refused, libraries end in their own ways: tells which, and ends as it would have.
+static void say_where(int number, siginfo_t* info, void* context);
 
 static int open_log(const char* variable) {
   const char* path = getenv(variable);
@@ -78,6 +83,10 @@ __attribute__((constructor)) static void begin(void) {
     if (!strcmp(call, kNames[i])) fault_call = i;
   fault_what = !strcmp(what, "kill") ? kKill : !strcmp(what, "short") ? kShort : !strcmp(what, "done") ? kDone : atoi(what);
   fault_always = !strcmp(mode, "always");
+  if (fault_call == kMemory) {
+    const struct sigaction action = {.sa_sigaction = say_where, .sa_flags = SA_SIGINFO | SA_RESETHAND};
+    sigaction(SIGSEGV, &action, NULL);
+  }
 }
 
 static int is_under(int folder, const char* path) {
@@ -111,6 +120,16 @@ static const char* path_of(int descriptor, char* space) {
   const long length = syscall(SYS_readlinkat, AT_FDCWD, link, space, PATH_MAX - 1);
   space[length > 0 ? length : 0] = 0;
   return space;
+}
+
+static void say_where(int number, siginfo_t* info, void* context) {
+  (void)info;
+  Dl_info place;
+  const void* const at = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  char line[PATH_MAX + 64];
+  const int length = snprintf(line, sizeof line, "crash 0 %s\n", dladdr(at, &place) && place.dli_fname ? place.dli_fname : "unknown code");
+  if (fired_descriptor >= 0 && syscall(SYS_write, fired_descriptor, line, (size_t)length) < 0) return;
+  raise(number);
 }
 
 // Counts the call; what is to happen instead of it.

@@ -3,6 +3,7 @@ import collections
 import html
 import json
 
+import faults
 
 def write(folder, book):
     tables = collections.defaultdict(dict)
@@ -20,6 +21,9 @@ def write(folder, book):
         f"changes of the disk and at any other moment; {total('faults'):,} injected faults at {len(sites):,} different places; "
         f"{total('disturbances'):,} other disturbances; {total('inputs'):,} made-up inputs for {len(tables['inputs'])} parsers. "
         f"<b>{len(findings)} findings</b>, those that were mended since included.</p>"]
+    never = [f"{call} · {faults.name_of(what)}" for call, whats in faults.FAULTS.items() for what in whats
+             if not book.counts[f"faults | {call} | {faults.name_of(what)}"]]
+    sections.append(f"<p>Faults that never fired: {', '.join(never) or 'none'}.</p>")
     sections += [table(part.capitalize(), rows) for part, rows in sorted(tables.items()) if part != "findings" and rows]
     endurance = folder / "endurance.json"
     if endurance.exists():
