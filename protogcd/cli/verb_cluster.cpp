@@ -9,6 +9,7 @@
 #include "protogcd/analysis/accuracy.h"
 #include "protogcd/cli/cluster_input.h"
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/processes.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/cluster/kmeans.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
@@ -18,6 +19,7 @@
 #include "protogcd/engine/placement.h"
 #include "protogcd/model/centroid_model.h"
 #include "protogcd/model/stored_model.h"
+#include "protogcd/nn/communicator.h"
 #include "protogcd/nn/device.h"
 
 namespace protogcd::cli {
@@ -27,6 +29,7 @@ struct ClusterVerbOptions {
   ClusterInputOptions input;
   KMeansOptions kmeans;
   bool no_labels = false, no_normalise = false, overwrite = false;
+  std::int64_t process_timeout = 600;
   std::filesystem::path out, save_model;
 };
 
@@ -71,14 +74,40 @@ std::optional<Agreement> agreement_of(const ClusterInput& input, const at::Tenso
       .ari = adjusted_rand_index(confusion)};
 }
 
+/// DataError in every process where one has bad rows.
+void check_all_features(const at::Tensor& features, const std::string& name,
+                        const Context& context) {
+  try {
+    check_features(features, name);
+  } catch (const DataError&) {
+    any_process(context, true);
+    throw;
+  }
+  if (any_process(context, false))
+    throw DataError(fmt::format("{}: rows of another process are bad", name));
+}
+
+/// Of several processes each has the rows from rank N / size on.
 Clustering cluster_rows(const ClusterVerbOptions& options, const ClusterInput& input,
                         bool semi_supervised, const KMeansOptions& kmeans_options,
                         const Context& context) {
-  at::Tensor features = input.features.to(place(context).device);
-  check_features(features, input.name);
+  const std::int64_t all = input.features.dim() == 2 ? input.features.size(0) : 0,
+                     size = context.process.size, begin = all * context.process.rank / size,
+                     end = all * (context.process.rank + 1) / size;
+  const at::Tensor part = size == 1 ? input.features : input.features.narrow(0, begin, end - begin);
+  at::Tensor features = part.to(place(context).device);
+  const std::string name =
+      begin == 0 ? input.name : fmt::format("{}, from row {} on", input.name, begin);
+  check_all_features(features, name, context);
   if (!options.no_normalise) features = features / features.norm(2, {1}, true).clamp_min(1e-12);
-  const Points points(features, input.name);
-  if (!semi_supervised) return kmeans(points, kmeans_options);
+  const Points points(features, name, communicator_of(context));
+  if (!semi_supervised) {
+    Clustering found = kmeans(points, kmeans_options);
+    const at::Tensor labels = at::zeros({all}, at::kLong);
+    labels.narrow(0, begin, end - begin).copy_(found.labels);
+    found.labels = points.over_all(labels);
+    return found;
+  }
   check_labelled_classes(input);
   std::vector<std::int64_t> labels;
   for (const Sample& row : input.rows) labels.push_back(row.label);
@@ -178,14 +207,30 @@ void print_words(const ClusterVerbOptions& options, const ClusterInput& input,
     fmt::print("{}: a model with the centroids as prototypes\n", options.save_model.string());
 }
 
+/// Several processes share the rows of a file, which all of them map.
+void check_shared_input(const ClusterVerbOptions& options, const ClusterInput& input,
+                        const Context& context) {
+  if (context.process.size == 1) return;
+  if (options.input.embeddings.empty()) {
+    throw UsageError("several processes cluster embeddings, not images",
+                     "make them first: protogcd embed (--shard spreads it), then --embeddings");
+  }
+  if (input.features.dim() != 2 || input.features.size(0) < context.process.size) {
+    throw UsageError(
+        fmt::format("{}: fewer rows than the {} processes", input.name, context.process.size));
+  }
+}
+
 void cluster(const ClusterVerbOptions& options, Session& session) {
   if (!options.out.empty()) check_output_file(options.out, options.overwrite, "out");
   check_model_folder(options);
+  join_processes_of(session, options.process_timeout);
   const ComputeSettings settings(session.context);
   const InterruptGuard interrupt(session.host_stop);
   Context context = session.context;
   context.stop = interrupt.token();
   const ClusterInput input = open_cluster_input(options.input, session, context);
+  check_shared_input(options, input, context);
   const bool semi_supervised =
       !options.no_labels &&
       std::ranges::any_of(input.rows, [](const Sample& row) { return row.label >= 0; });
@@ -193,6 +238,7 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
   kmeans_options.seed = context.seed;
   kmeans_options.stop = interrupt.token();
   const Clustering result = cluster_rows(options, input, semi_supervised, kmeans_options, context);
+  if (context.process.rank > 0) return;  // the first one tells
   const at::Tensor labels = result.labels.cpu();
   const at::Tensor counts = at::bincount(labels, {}, kmeans_options.k);
   const std::vector<std::int64_t> sizes(counts.const_data_ptr<std::int64_t>(),
@@ -248,6 +294,7 @@ Verb cluster_verb() {
                  "a model with the centroids as prototypes, for predict, evaluate, ood, retrieve")
             .value_name("DIR");
         table.add("overwrite", &options->overwrite, "replace the output").flag_only();
+        declare_processes(table, options->process_timeout);
         return [options](Session& session) { cluster(*options, session); };
       }};
 }

@@ -35,7 +35,7 @@ struct Round {
   const float* bias;       ///< [K], -|c|^2 / 2: a score is bias + x . c, half of |x|^2 - d^2
   const float* norms;      ///< [K], |c|
   float largest_norm = 0;
-  bool eager = false;  ///< as in assign_eagerly
+  const std::int64_t* eager_sizes = nullptr;  ///< [K]: as in assign_eagerly
   std::optional<Int8Columns> columns;
 };
 
@@ -52,9 +52,10 @@ class CpuNearestCentroids : public NearestCentroids {
 
   std::int64_t assign(const at::Tensor& centroids) override {
     if (previous_.defined()) shrink_gaps(centroids);
-    return look_at_all(centroids, false);
+    return look_at_all(centroids, nullptr);
   }
-  std::int64_t assign_eagerly(const at::Tensor& centroids) override;
+  std::int64_t assign_eagerly(const at::Tensor& centroids,
+                              const std::vector<std::int64_t>& sizes) override;
   at::Tensor means(const at::Tensor& centroids) const override;
   at::Tensor labels() const override {
     return at::tensor(at::ArrayRef<std::int32_t>(labels_)).to(at::kLong);
@@ -64,11 +65,11 @@ class CpuNearestCentroids : public NearestCentroids {
  private:
   void take_fixed();
   void shrink_gaps(const at::Tensor& centroids);
-  std::int64_t look_at_all(const at::Tensor& centroids, bool eager);
+  std::int64_t look_at_all(const at::Tensor& centroids, const std::int64_t* eager_sizes);
   void look_at(std::int64_t begin, std::int64_t end, const Round& round,
                std::vector<Change>& changes);
   std::int32_t judge(std::int64_t row, float* scores, const Round& round);
-  std::int32_t judge_eagerly(std::int64_t row, float* scores) const;
+  std::int32_t judge_eagerly(std::int64_t row, float* scores, const std::int64_t* sizes) const;
   void apply(const std::vector<Change>& changes, bool rough);
   void add(const std::vector<Change>& changes);
   at::Tensor rough_sums() const;
@@ -114,13 +115,15 @@ void CpuNearestCentroids::shrink_gaps(const at::Tensor& centroids) {
   }
 }
 
-std::int64_t CpuNearestCentroids::assign_eagerly(const at::Tensor& centroids) {
+std::int64_t CpuNearestCentroids::assign_eagerly(const at::Tensor& centroids,
+                                                 const std::vector<std::int64_t>& sizes) {
   for (float& gap : gaps_)
     if (gap < std::numeric_limits<float>::infinity()) gap = kNever;
-  return look_at_all(centroids, true);
+  return look_at_all(centroids, sizes.data());
 }
 
-std::int64_t CpuNearestCentroids::look_at_all(const at::Tensor& centroids, bool eager) {
+std::int64_t CpuNearestCentroids::look_at_all(const at::Tensor& centroids,
+                                              const std::int64_t* eager_sizes) {
   previous_ = centroids;
   const at::Tensor squares = centroids.square().sum(1), bias = squares.mul(-0.5),
                    norms = squares.sqrt();
@@ -128,7 +131,7 @@ std::int64_t CpuNearestCentroids::look_at_all(const at::Tensor& centroids, bool 
               .bias = bias.const_data_ptr<float>(),
               .norms = norms.const_data_ptr<float>(),
               .largest_norm = norms.max().item<float>(),
-              .eager = eager,
+              .eager_sizes = eager_sizes,
               .columns = {}};
   if (points_.rounded() != nullptr)
     round.columns.emplace(round.centroids, round.bias, k_, points_.width());
@@ -143,7 +146,7 @@ std::int64_t CpuNearestCentroids::look_at_all(const at::Tensor& centroids, bool 
   });
   std::vector<Change> all;  // in the order of the rows, whatever the threads did
   for (const auto& some : changes) all.insert(all.end(), some.begin(), some.end());
-  apply(all, eager && round.columns);
+  apply(all, eager_sizes != nullptr && round.columns);
   return std::ssize(all);
 }
 
@@ -157,8 +160,9 @@ void CpuNearestCentroids::look_at(std::int64_t begin, std::int64_t end, const Ro
                              std::int64_t stride) {
     for (std::size_t r = 0; r < some.size(); ++r, scores += stride) {
       std::int32_t& label = labels_[static_cast<std::size_t>(some[r])];
-      const std::int32_t now =
-          round.eager ? judge_eagerly(some[r], scores) : judge(some[r], scores, round);
+      const std::int32_t now = round.eager_sizes != nullptr
+                                   ? judge_eagerly(some[r], scores, round.eager_sizes)
+                                   : judge(some[r], scores, round);
       if (now != label) changes.push_back({some[r], label, now});
       label = now;
     }
@@ -223,11 +227,12 @@ std::int32_t CpuNearestCentroids::judge(std::int64_t row, float* scores, const R
   return static_cast<std::int32_t>(best);
 }
 
-std::int32_t CpuNearestCentroids::judge_eagerly(std::int64_t row, float* scores) const {
+std::int32_t CpuNearestCentroids::judge_eagerly(std::int64_t row, float* scores,
+                                                const std::int64_t* sizes) const {
   const auto own = static_cast<std::size_t>(labels_[static_cast<std::size_t>(row)]);
   const float square = points_.squared_norms().const_data_ptr<float>()[row];
   const float distance = std::max(0.0F, square - 2 * scores[own]);
-  if (counts_[own] > 1) scores[own] -= distance / static_cast<float>(counts_[own]);
+  if (sizes[own] > 1) scores[own] -= distance / static_cast<float>(sizes[own]);
   return static_cast<std::int32_t>(argmax(scores, k_));
 }
 

@@ -25,7 +25,7 @@ double explained(const at::Tensor& means, const std::vector<std::int64_t>& count
 class EagerRounds {
  public:
   explicit EagerRounds(const Points& points)
-      : total_(points.mean_variance() * static_cast<double>(points.size() * points.width())) {}
+      : total_(points.mean_variance() * static_cast<double>(points.total() * points.width())) {}
 
   /// Whether another one follows a round that led to these means; the means to go on from.
   bool go_on(at::Tensor& means, const std::vector<std::int64_t>& counts) {
@@ -44,6 +44,30 @@ class EagerRounds {
   bool over_ = false;
 };
 
+/// The numbers of rows of the clusters, of all processes.
+std::vector<std::int64_t> sizes_of(const Points& points, const NearestCentroids& nearest) {
+  const std::vector<std::int64_t> own = nearest.counts();
+  if (!points.shared()) return own;
+  const at::Tensor all = points.over_all(at::tensor(at::ArrayRef<std::int64_t>(own)));
+  return {all.const_data_ptr<std::int64_t>(), all.const_data_ptr<std::int64_t>() + all.numel()};
+}
+
+/// Means of the clusters [K, D], over the rows of all processes; an empty one keeps its centroid.
+at::Tensor means_of(const Points& points, const NearestCentroids& nearest,
+                    const at::Tensor& centroids, const std::vector<std::int64_t>& sizes) {
+  const at::Tensor own = nearest.means(centroids);
+  if (!points.shared()) return own;
+  const auto column = [&](const std::vector<std::int64_t>& counts) {
+    return at::tensor(at::ArrayRef<std::int64_t>(counts))
+        .to(own.device(), at::kDouble)
+        .unsqueeze(1);
+  };
+  const at::Tensor sums = points.over_all(own.to(at::kDouble) * column(nearest.counts())),
+                   all = column(sizes);
+  return at::where(all > 0, sums / all.clamp_min(1), centroids.to(at::kDouble))
+      .to(centroids.scalar_type());
+}
+
 }  // namespace
 
 // A row is part of its own centroid, which holds it back: where rows are many-dimensional and
@@ -56,21 +80,22 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
   const auto nearest = make_nearest_centroids(points, centroids.size(0), fixed);
   const double tolerance = options.tolerance * points.mean_variance();
   EagerRounds eager_rounds(points);
+  std::vector<std::int64_t> sizes;
   std::int64_t iterations = 0;
   bool settled = false, eager = false;
   while (!settled && iterations < options.max_iterations) {
-    check_interrupt(options.stop);
-    const std::int64_t changed =
-        eager ? nearest->assign_eagerly(centroids) : nearest->assign(centroids);
-    const std::int64_t moved = nearest->fill_empty(centroids);
-    at::Tensor next = nearest->means(centroids);
+    check_interrupt(points, options.stop);
+    const std::int64_t changed = points.over_all(eager ? nearest->assign_eagerly(centroids, sizes)
+                                                       : nearest->assign(centroids));
+    sizes = sizes_of(points, *nearest);
+    const std::int64_t moved = nearest->fill_empty(centroids, sizes);
+    at::Tensor next = means_of(points, *nearest, centroids, sizes);
     settled = !eager && changed + moved == 0;
     const double shift = (next - centroids).square().sum(at::kDouble).item<double>();
     ++iterations;
     const bool rests = !eager && shift <= tolerance;
     const bool strides = eager;  // not after the first round, whose centroids may be single rows
-    eager = !rests && iterations + 1 < options.max_iterations &&
-            eager_rounds.go_on(next, nearest->counts());
+    eager = !rests && iterations + 1 < options.max_iterations && eager_rounds.go_on(next, sizes);
     centroids = eager && strides ? centroids + kStride * (next - centroids) : next;
     if (rests) break;
   }
@@ -78,7 +103,7 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
   const at::Tensor labels = nearest->labels();
   return {.labels = labels,
           .centroids = centroids + points.mean(),
-          .inertia = own_distances(points, centroids, labels).sum().item<double>(),
+          .inertia = points.over_all(own_distances(points, centroids, labels).sum().item<double>()),
           .iterations = iterations};
 }
 
@@ -95,9 +120,9 @@ Clustering best_start(const Points& points, SeedingOptions seeding, const at::Te
 }
 
 void check_cluster_count(const Points& points, const KMeansOptions& options) {
-  if (options.k < 1 || options.k > points.size()) {
+  if (options.k < 1 || options.k > points.total()) {
     throw UsageError(
-        fmt::format("k: {} clusters of {} rows ({})", options.k, points.size(), points.name()),
+        fmt::format("k: {} clusters of {} rows ({})", options.k, points.total(), points.name()),
         "expected at least 1 and at most the number of rows");
   }
   if (options.starts < 1)

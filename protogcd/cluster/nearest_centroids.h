@@ -21,18 +21,20 @@ class NearestCentroids {
   /// of equals); how many rows changed their cluster.
   virtual std::int64_t assign(const at::Tensor& centroids) = 0;
   /// The same for rows that have clusters, but a row's squared distance to the centroid of its own
-  /// cluster, of n > 1 rows, counts 1 + 2 / n times: up to terms of 1 / n^2, that is the distance
-  /// to the mean of the others. Near ties may fall either way, and means() that follow are near
-  /// ones, as products and sums may be of rounded rows.
-  virtual std::int64_t assign_eagerly(const at::Tensor& centroids) = 0;
+  /// cluster, of n > 1 rows (`sizes` [K]), counts 1 + 2 / n times: up to terms of 1 / n^2, that is
+  /// the distance to the mean of the others. Near ties may fall either way, and means() that follow
+  /// are near ones, as products and sums may be of rounded rows.
+  virtual std::int64_t assign_eagerly(const at::Tensor& centroids,
+                                      const std::vector<std::int64_t>& sizes) = 0;
   /// Means of the clusters [K, D]; an empty one keeps its centroid.
   virtual at::Tensor means(const at::Tensor& centroids) const = 0;
   virtual at::Tensor labels() const = 0;  ///< [N] int64
   virtual std::vector<std::int64_t> counts() const = 0;
 
   /// Gives every empty cluster the row that is farthest from its own centroid, unless all rows
-  /// coincide with theirs; a cluster's last row stays. How many rows were moved.
-  std::int64_t fill_empty(const at::Tensor& centroids);
+  /// coincide with theirs; a cluster's last row stays. How many rows were moved. Rows and `sizes`
+  /// [K], which follow, are those of all processes.
+  std::int64_t fill_empty(const at::Tensor& centroids, std::vector<std::int64_t>& sizes);
 
  protected:
   /// `fixed` [N] int64: clusters of rows that never change, -1 for free rows; undefined: all free.

@@ -37,8 +37,8 @@ void check_lengths(const at::Tensor& features, const std::string& name) {
                               name, bad[0].item<std::int64_t>()));
 }
 
-/// Means of the columns [D]; summed in blocks whatever the threads, for the same bits.
-at::Tensor column_means(const float* values, std::int64_t rows, std::int64_t width) {
+/// Sums of the columns [D] in float64; in blocks whatever the threads, for the same bits.
+at::Tensor column_sums(const float* values, std::int64_t rows, std::int64_t width) {
   const std::int64_t blocks = (rows + kBlock - 1) / kBlock;
   const at::Tensor sums = at::zeros({blocks, width}, at::kDouble);
   double* sum = sums.data_ptr<double>();
@@ -49,7 +49,7 @@ at::Tensor column_means(const float* values, std::int64_t rows, std::int64_t wid
         for (std::int64_t j = 0; j < width; ++j) sum[block * width + j] += values[i * width + j];
     }
   });
-  return sums.sum(0).div_(rows).to(at::kFloat);
+  return sums.sum(0);
 }
 
 /// Distances of rounded rows and columns, unless they are so short that rounding would matter: the
@@ -98,25 +98,44 @@ void check_features(const at::Tensor& features, const std::string& name) {
   check_lengths(features, name);
 }
 
-Points::Points(const at::Tensor& features, std::string name) : name_(std::move(name)) {
+Points::Points(const at::Tensor& features, std::string name, std::shared_ptr<Communicator> team)
+    : name_(std::move(name)), team_(std::move(team)) {
   check_shape(features, name_);
+  total_ = over_all(features.size(0));
   if (features.is_cpu() && features.scalar_type() == at::kFloat) {
     centre_on_cpu(features.contiguous());
   } else {
     centre(features);
   }
   // One bad number spoils the mean and with it every row: the one at fault is looked for then.
-  if (!(squared_norms_ < kLargestSquare).all().item<bool>()) {
+  const bool good = (squared_norms_ < kLargestSquare).all().item<bool>();
+  if (over_all(std::int64_t{good ? 0 : 1}) > 0) {
     check_lengths(features, name_);
+    if (shared())
+      throw DataError(
+          fmt::format("{}: rows of another process are not finite or too large", name_));
     throw DataError(fmt::format("{}: numbers too far apart to be centred", name_));
   }
-  mean_variance_ =
-      squared_norms_.sum(at::kDouble).item<double>() / static_cast<double>(size() * width());
+  mean_variance_ = over_all(squared_norms_.sum(at::kDouble).item<double>()) /
+                   static_cast<double>(total_ * width());
+}
+
+at::Tensor Points::over_all(at::Tensor own) const {
+  if (shared()) team_->all_reduce(own);
+  return own;
+}
+
+double Points::over_all(double own) const {
+  return shared() ? over_all(at::full({}, own, at::kDouble)).item<double>() : own;
+}
+
+std::int64_t Points::over_all(std::int64_t own) const {
+  return shared() ? over_all(at::full({}, own, at::kLong)).item<std::int64_t>() : own;
 }
 
 void Points::centre(const at::Tensor& features) {
   // A mean in float32 would do, but one that overflows would hide which row is at fault.
-  mean_ = features.mean(0, false, at::kDouble).to(features.scalar_type());
+  mean_ = over_all(features.sum(0, false, at::kDouble)).div_(total_).to(features.scalar_type());
   rows_ = (features - mean_).contiguous();
   squared_norms_ = at::linalg_vector_norm(rows_, 2, at::IntArrayRef{1}).square();
 }
@@ -125,7 +144,7 @@ void Points::centre(const at::Tensor& features) {
 void Points::centre_on_cpu(const at::Tensor& features) {
   const std::int64_t count = features.size(0), width = features.size(1);
   const float* from = features.const_data_ptr<float>();
-  mean_ = column_means(from, count, width);
+  mean_ = over_all(column_sums(from, count, width)).div_(total_).to(at::kFloat);
   rows_ = at::empty_like(features);
   squared_norms_ = at::empty({count}, features.options());
   if (has_int8_products(width)) rounded_.emplace(count, width);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "protogcd/cluster/row_loops.h"
 #include "protogcd/core/error.h"
@@ -18,6 +19,41 @@ constexpr std::int64_t kPool = 64;  // rows drawn at a time: as many as one pass
 std::int64_t trials_for(std::int64_t k) {
   return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(k)));
 }
+
+/// Rows that were drawn by lot, whichever process has them.
+class DrawnRows {
+ public:
+  /// Each is the first row at which the chances [N], added up over all rows in their order, reach
+  /// its lot [P] (a share of their sum), or are above it.
+  DrawnRows(const Points& points, const at::Tensor& chances, const std::vector<double>& lots,
+            bool above)
+      : points_(points) {
+    const at::Tensor sums = chances.cumsum(0, at::kDouble);  // [N]
+    const at::Tensor ends = points.team().all_gather(sums.narrow(0, -1, 1)).cpu().cumsum(0);
+    const auto last = ends.size(0) - 1;
+    const at::Tensor at_sums = ends[last] * at::tensor(lots);  // [P]
+    const at::Tensor owners = at::searchsorted(ends, at_sums, false, above).clamp_max_(last);
+    const auto rank = points.team().rank();
+    const at::Tensor before =
+        rank == 0 ? at::zeros({}, at::kDouble) : ends[rank - 1];  // of the processes before
+    numbers_ = at::searchsorted(sums, (at_sums - before).to(sums.device()), false, above)
+                   .clamp_max_(points.size() - 1);
+    if (points.shared()) mine_ = (owners == rank).to(sums.device(), at::kDouble);
+  }
+
+  /// Their numbers of a tensor of rows [N, ...] -> [P, ...], the same in every process.
+  at::Tensor of(const at::Tensor& rows) const {
+    at::Tensor some = rows.index_select(0, numbers_);
+    if (!points_.shared()) return some;
+    const at::Tensor mine = some.dim() == 1 ? mine_ : mine_.unsqueeze(1);
+    return points_.over_all(some.mul(mine.to(some.scalar_type())));
+  }
+
+ private:
+  const Points& points_;
+  at::Tensor numbers_;  ///< [P] among this process's rows
+  at::Tensor mine_;     ///< [P]: 1 where that row is meant, 0 where it is another process's
+};
 
 /// The sum over all rows of the smaller of two distances, for every candidate.
 std::vector<double> sums_of_minima(const std::vector<at::Tensor>& candidates,
@@ -76,7 +112,7 @@ class Seeding {
       ++count;
     }
     for (; count < options_.k; ++count) {
-      check_interrupt(options_.stop);
+      check_interrupt(points_, options_.stop);
       step(trials_for(options_.k), options_.k - count);
     }
     return at::cat(chosen_);
@@ -95,30 +131,26 @@ class Seeding {
 
   /// A new pool of rows drawn by these chances [N].
   void draw(const at::Tensor& chances, std::int64_t size) {
-    const at::Tensor sums = chances.cumsum(0, at::kDouble);  // [N]
-    const double total = sums[-1].item<double>();
-    const at::Tensor lots = at::empty({size}, at::kDouble);
-    double* lot = lots.data_ptr<double>();
-    for (std::int64_t i = 0; i < size; ++i) lot[i] = total * stream_.uniform();
-    pool_ = at::searchsorted(sums, lots.to(sums.device()), false, /*right=*/true)
-                .clamp_max_(points_.size() - 1);
-    rows_ = points_.rows().index_select(0, pool_);
+    std::vector<double> lots;
+    for (std::int64_t i = 0; i < size; ++i) lots.push_back(stream_.uniform());
+    pool_.emplace(points_, chances, lots, /*above=*/true);
+    rows_ = pool_->of(points_.rows());
     distances_ = distances_to(rows_);
     drawn_by_ = at_pool(chances);
     next_ = 0;
   }
 
   std::vector<double> at_pool(const at::Tensor& chances) const {
-    const at::Tensor some = chances.index_select(0, pool_).to(at::kCPU, at::kDouble);
+    const at::Tensor some = pool_->of(chances).to(at::kCPU, at::kDouble);
     return {some.const_data_ptr<double>(), some.const_data_ptr<double>() + some.size(0)};
   }
 
   /// Takes the best of so many rows.
   void step(std::int64_t trials, std::int64_t steps_left) {
     // Where every row coincides with a centroid, any row is as good as another.
-    const bool finished = !closest_.defined() || closest_.max().item<double>() <= 0;
+    const bool finished = !closest_.defined() || !any_above_zero(closest_);
     const at::Tensor& chances = finished ? even_ : closest_;
-    std::vector<double> now = pool_.defined() ? at_pool(chances) : std::vector<double>();
+    std::vector<double> now = pool_ ? at_pool(chances) : std::vector<double>();
     std::vector<at::Tensor> rows, distances;
     while (std::ssize(rows) < trials) {
       if (next_ == drawn_by_.size()) {
@@ -131,10 +163,20 @@ class Seeding {
       distances.push_back(distances_[static_cast<std::int64_t>(candidate)]);
     }
     const std::vector<double> sums =
-        closest_.defined() ? sums_of_minima(distances, closest_) : std::vector<double>(1);
+        closest_.defined() ? over_all(sums_of_minima(distances, closest_)) : std::vector<double>(1);
     const auto best = static_cast<std::size_t>(std::ranges::min_element(sums) - sums.begin());
     chosen_.push_back(rows[best]);
     bring_closer(distances[best]);
+  }
+
+  bool any_above_zero(const at::Tensor& own) const {
+    return points_.over_all(std::int64_t{own.max().item<double>() > 0 ? 1 : 0}) > 0;
+  }
+
+  std::vector<double> over_all(std::vector<double> own) const {
+    if (!points_.shared()) return own;
+    const at::Tensor all = points_.over_all(at::tensor(own));
+    return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};
   }
 
   const Points& points_;
@@ -142,8 +184,8 @@ class Seeding {
   RandomStream stream_;
   at::Tensor even_;     ///< [N]: 1 for rows that count, 0 for others
   at::Tensor closest_;  ///< [N]: squared distance to the nearest centroid; undefined: there is none
-  at::Tensor pool_;     ///< [P]: numbers of the rows drawn last
-  at::Tensor rows_;     ///< [P, D]
+  std::optional<DrawnRows> pool_;   ///< those drawn last
+  at::Tensor rows_;                 ///< [P, D]
   at::Tensor distances_;            ///< [P, N]: of all rows to these
   std::vector<double> drawn_by_;    ///< [P]: chances by which they were drawn
   std::size_t next_ = 0;            ///< the first of them that has not been used
@@ -152,8 +194,9 @@ class Seeding {
 
 }  // namespace
 
-void check_interrupt(const StopToken& stop) {
-  if (stop.stop_requested()) throw InterruptedError("interrupted: the clustering was not finished");
+void check_interrupt(const Points& points, const StopToken& stop) {
+  if (points.over_all(std::int64_t{stop.stop_requested() ? 1 : 0}) > 0)
+    throw InterruptedError("interrupted: the clustering was not finished");
 }
 
 at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options) {
@@ -171,12 +214,9 @@ at::Tensor plain_kmeans_plus_plus(const Points& points, const SeedingOptions& op
   std::vector<at::Tensor> chosen = {options.given};
   at::Tensor closest = points.squared_distances(options.given).amin(0).to(at::kDouble);  // [N]
   for (const double draw : draws) {
-    check_interrupt(options.stop);
+    check_interrupt(points, options.stop);
     const at::Tensor counted = options.free.defined() ? closest * options.free : closest;
-    const at::Tensor sums = counted.cumsum(0);
-    const at::Tensor row =
-        at::searchsorted(sums, sums[-1] * draw).clamp_max(points.size() - 1).reshape({1});
-    chosen.push_back(points.rows().index_select(0, row));
+    chosen.push_back(DrawnRows(points, counted, {draw}, /*above=*/false).of(points.rows()));
     closest = at::minimum(closest, points.squared_distances(chosen.back())[0].to(at::kDouble));
   }
   return at::cat(chosen);

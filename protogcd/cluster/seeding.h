@@ -19,15 +19,15 @@ struct SeedingOptions {
   std::uint64_t seed = 0;
   at::Tensor given =
       {};  ///< [G, D], mean removed: the first centroids of every start; may be undefined
-  at::Tensor free = {};  ///< [N] bool: rows that may be drawn and that count; undefined: all
+  at::Tensor free = {};  ///< [N] bool: own rows that may be drawn and that count; undefined: all
   /// One draw a centroid instead of the best of several, as in the published semi-supervised
   /// k-means.
   bool plain = false;
   StopToken stop{};
 };
 
-/// InterruptedError if the user has asked to stop; asked between two steps.
-void check_interrupt(const StopToken& stop);
+/// InterruptedError if the user has asked any process to stop; asked between two steps.
+void check_interrupt(const Points& points, const StopToken& stop);
 
 /// Centroids [K, D], mean removed. InterruptedError where the user asks to stop.
 at::Tensor kmeans_plus_plus(const Points& points, const SeedingOptions& options);

@@ -22,8 +22,10 @@ class TensorNearestCentroids : public NearestCentroids {
     return assign_by(centroids, [](const at::Tensor& scores, std::int64_t) { return scores; });
   }
 
-  std::int64_t assign_eagerly(const at::Tensor& centroids) override {
-    const at::Tensor sizes = at::bincount(labels_, {}, k_);  // [K]
+  std::int64_t assign_eagerly(const at::Tensor& centroids,
+                              const std::vector<std::int64_t>& all_sizes) override {
+    const at::Tensor sizes =
+        at::tensor(at::ArrayRef<std::int64_t>(all_sizes)).to(labels_.device());  // [K]
     return assign_by(centroids, [&](const at::Tensor& scores, std::int64_t begin) {
       const at::Tensor own = labels_.narrow(0, begin, scores.size(0));
       const at::Tensor mine = own.unsqueeze(1);  // [B, 1]

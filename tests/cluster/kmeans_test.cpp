@@ -13,23 +13,16 @@
 #include "protogcd/cluster/nearest_centroids.h"
 #include "protogcd/cluster/seeding.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
+#include "tests/support/blobs.h"
 #include "tests/support/cuda.h"
 #include "tests/support/error_message.h"
 
 namespace protogcd {
 namespace {
 
+using testing::blobs;
 using ::testing::HasSubstr;
 using testing::message_of;
-
-/// Rows around `k` centres; where `separation` is small they overlap.
-at::Tensor blobs(std::int64_t rows, std::int64_t width, std::int64_t k, double separation,
-                 std::uint64_t seed = 1) {
-  at::Generator generator = at::detail::createCPUGenerator(seed);
-  const at::Tensor centres = at::randn({k, width}, generator, at::kFloat) * separation;
-  return at::randn({rows, width}, generator, at::kFloat) +
-         centres.index_select(0, at::arange(rows, at::kLong) % k);
-}
 
 double inertia_of(const at::Tensor& features, const Clustering& result) {
   return (features.to(at::kDouble) -
@@ -120,7 +113,8 @@ TEST(KMeans, EagerAssignmentLeavesARowOutOfItsOwnMean) {
     at::Tensor expected = distances.argmin(1);
     if (held.defined()) expected = at::where(held >= 0, held, expected);
     EXPECT_LT((expected == fast->labels()).sum().item<int>(), kRows - 50);
-    EXPECT_EQ(fast->assign_eagerly(centroids), plain->assign_eagerly(centroids.to(at::kDouble)));
+    EXPECT_EQ(fast->assign_eagerly(centroids, fast->counts()),
+              plain->assign_eagerly(centroids.to(at::kDouble), plain->counts()));
     EXPECT_TRUE(at::equal(fast->labels(), expected));
     EXPECT_TRUE(at::equal(plain->labels(), expected));
     fast->assign(centroids);  // bounds of before must be forgotten
@@ -142,7 +136,7 @@ TEST(KMeans, ARowAloneInItsClusterIsJudgedPlainly) {
     const auto nearest = make_nearest_centroids(points, 2, {});
     nearest->assign(start.to(type));
     ASSERT_EQ(nearest->counts(), (std::vector<std::int64_t>{1, 2}));
-    nearest->assign_eagerly(centroids.to(type));
+    nearest->assign_eagerly(centroids.to(type), nearest->counts());
     EXPECT_EQ(nearest->labels()[0].item<int>(), 0);
   }
 }
@@ -163,7 +157,7 @@ TEST(KMeans, MeansAreNearInEagerRoundsAndExactAfterThem) {
   nearest->assign(centroids);
   centroids = nearest->means(centroids);
   EXPECT_LT(error(centroids), 1e-6);
-  nearest->assign_eagerly(centroids);
+  nearest->assign_eagerly(centroids, nearest->counts());
   centroids = nearest->means(centroids);
   EXPECT_LT(error(centroids), 0.02);
   for (int round = 0; round < 2; ++round) {

@@ -234,6 +234,27 @@ TEST_F(Processes, OtherLaunchersSayTheSameInTheirOwnWords) {
   expect_same("mpi-one", "mpi-two");
 }
 
+TEST_F(Processes, EmbeddingsAreClusteredTogether) {
+  const std::string features = tiny_->folder / "features.npy";
+  const auto embedded =
+      run_protogcd({"embed", "--images", tiny_->folder / "demo/unlabelled", "--backbone", "builtin",
+                    "--device", "cpu", "--out", features});
+  ASSERT_EQ(embedded.exit_code, 0) << embedded.errors;
+  const auto words = [&](const std::string& out) -> std::vector<std::string> {
+    return {"cluster",  "--embeddings", features, "--k",   "6",
+            "--device", "cpu",          "--json", "--out", tiny_->folder / out};
+  };
+  const auto one = json_of(run_protogcd(words("one.csv")));
+  auto running = start(2, words("two.csv"));
+  const ProgramResult result = running.wait();
+  ASSERT_EQ(result.exit_code, 0) << running.log();
+  EXPECT_THAT(running.log(), HasSubstr("process 2 of 2"));
+  const auto two = nlohmann::json::parse(result.output);
+  EXPECT_EQ(one.at("sizes"), two.at("sizes"));
+  EXPECT_NEAR(one.at("inertia").get<double>(), two.at("inertia").get<double>(), 1e-4);
+  EXPECT_EQ(tiny_->read("one.csv"), tiny_->read("two.csv"));
+}
+
 TEST_F(Processes, WhatTheyDoNotShareIsRefusedByName) {
   const auto errors_of = [&](const std::vector<std::string>& words) {
     auto running = start(2, words);
@@ -244,6 +265,9 @@ TEST_F(Processes, WhatTheyDoNotShareIsRefusedByName) {
               AllOf(HasSubstr("--batch-size"), HasSubstr("15 images cannot be divided")));
   EXPECT_THAT(errors_of(tiny_->command("discover", "found")),
               HasSubstr("several processes only train"));
+  EXPECT_THAT(errors_of({"cluster", "--images", tiny_->folder / "demo/unlabelled", "--backbone",
+                         "builtin", "--k", "4"}),
+              HasSubstr("several processes cluster embeddings"));
 }
 
 }  // namespace
