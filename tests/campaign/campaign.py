@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import disturbances
@@ -95,7 +96,7 @@ def main():
             sitting(worker, arguments, shim, book, arguments.hours * 3600, seed)
         except BaseException as error:  # told when all have ended
             failures.append(error)
-            raise
+            traceback.print_exc()
 
     workers = [threading.Thread(target=work, args=(i,)) for i in range(arguments.jobs)]
     for worker in workers:
@@ -108,6 +109,8 @@ def main():
     book.save()
     page = summary.write(arguments.folder, book)
     found = (sum(1 for _ in open(book.found)) if book.found.exists() else 0) - found_before
+    for failure in failures:
+        print(f"ended early: {failure}")
     print(f"{found} findings in this sitting; all of them: {page}")
     return 1 if found or failures else 0
 

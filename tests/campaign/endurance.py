@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import time
@@ -12,7 +13,8 @@ from workplace import BACKBONE, DATA, kill_group
 
 def state_of(pid):
     status = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
-    return {"memory": int(status["VmRSS"].split()[0]) / 1024, "threads": int(status["Threads"]), "files": len(os.listdir(f"/proc/{pid}/fd"))}
+    # Its own: pages of files that it has mapped are the system's, which takes them back.
+    return {"memory": int(status["RssAnon"].split()[0]) / 1024, "threads": int(status["Threads"]), "files": len(os.listdir(f"/proc/{pid}/fd"))}
 
 
 def watch(place, words, until, rate_of):
@@ -65,6 +67,12 @@ def lines_of(path):
         return 0
 
 
+def predicted(log):
+    """How many images the last line of its progress tells of: "predict 11% (446,256/3,999,960 images) ..." """
+    told = re.findall(r"predict .*\(([0-9,]+)/", log.read_text(errors="replace"))
+    return int(told[-1].replace(",", "")) if told else 0
+
+
 def predictions(place, until):
     """One process that predicts a list of drawn images, many times over."""
     images = sorted((place.material / "demo").rglob("*.png"))
@@ -72,15 +80,8 @@ def predictions(place, until):
     with open(listing, "w") as file:
         for _ in range(4_000_000 // len(images)):
             file.writelines(f"{image}\n" for image in images)
-    log = place.scratch / "endurance.err"
-
-    def done():
-        text = log.read_text(errors="replace").rstrip().rsplit("\n", 1)[-1]
-        at = text.find("(")
-        return int(text[at + 1:].split("/")[0]) if "predict" in text and at >= 0 else 0
-
     words = ["predict", "--model", "{material}/run", "--images", listing, "--threads", 1, "--out", "{trial}/predictions.csv"]
-    return watch(place, words, until, done)
+    return watch(place, words, until, lambda: predicted(place.scratch / "endurance.err"))
 
 
 def training(place, until):

@@ -4,7 +4,7 @@ import signal
 import time
 
 from trials import go_on
-from workplace import broken_files, kill_group
+from workplace import kill_group
 
 
 def kill_once(place, reference, book, draw):
@@ -17,7 +17,9 @@ def kill_once(place, reference, book, draw):
         if draw.random() > 0.85 ** (1 + 2 * len(kills)):
             return place.run(words)
         if draw.random() < 0.6 and reference.counts["change"]:
-            change = draw.randint(1, reference.counts["change"])
+            # The rarer a change has been the last one, the sooner it comes.
+            change = min(range(1, reference.counts["change"] + 1),
+                         key=lambda n: (book.counts[f"kills at a change | {scenario.name} | {n:04d}"], draw.random()))
             ended = place.run(words, fault=f"change:{change}:kill")
             if ended.fired:
                 book.add("kills at a change", scenario.name, f"{change:04d}")
@@ -40,4 +42,6 @@ def kill_once(place, reference, book, draw):
 def part(place, references, book, until, seed):
     draw = random.Random(seed)
     while time.monotonic() < until:
-        kill_once(place, references.of(draw.choice(references.names)), book, draw)
+        reference = references.of(draw.choice(references.names))
+        book.counts[f"changes | {reference.scenario.name}"] = reference.counts["change"]
+        kill_once(place, reference, book, draw)

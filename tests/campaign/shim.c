@@ -6,8 +6,8 @@
 //   CAMPAIGN_FAULT   CALL:N:WHAT[:always]  at the N-th CALL (from 1; "change" is any that changes something on disk)
 //                    WHAT: an error number; `kill`; `short` (half of the bytes); `done` (it is done, and yet EIO is
 //                    told, as network file systems do when an answer is lost)
-//   CAMPAIGN_FIRED   appended to: a line for each fault that was injected, and "crash 0 LIBRARY" where a refusal of memory
-//                    ended the process in code of LIBRARY
+//   CAMPAIGN_FIRED   appended to: a line for each fault that was injected, and "crash 0 LIBRARY" where the process crashed
+//                    in code of LIBRARY
 //   CAMPAIGN_CLOCK   N:SECONDS  from the N-th look at the time of day on, it is so much later (or earlier)
 //
 // Memory counts once a file below the folder has been opened: `memory` is any allocation of 4 KiB or more.
@@ -54,7 +54,7 @@ static __thread int inside;  // our own calls count for nothing
   static type (*real)(__VA_ARGS__);                                       \
   if (!real) real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
-// Where memory was refused, libraries end in their own ways: tells which, and ends as it would have.
+// Where memory is refused some libraries crash: tells which, and ends as it would have.
 static void say_where(int number, siginfo_t* info, void* context);
 
 static int open_log(const char* variable) {
@@ -74,6 +74,8 @@ __attribute__((constructor)) static void begin(void) {
   under_length = strlen(under);
   log_descriptor = open_log("CAMPAIGN_LOG");
   fired_descriptor = open_log("CAMPAIGN_FIRED");
+  const struct sigaction action = {.sa_sigaction = say_where, .sa_flags = SA_SIGINFO | SA_RESETHAND};
+  sigaction(SIGSEGV, &action, NULL);
   const char* clock = getenv("CAMPAIGN_CLOCK");
   if (clock) sscanf(clock, "%ld:%ld", &clock_at, &clock_jump);
   const char* fault = getenv("CAMPAIGN_FAULT");
@@ -83,10 +85,6 @@ __attribute__((constructor)) static void begin(void) {
     if (!strcmp(call, kNames[i])) fault_call = i;
   fault_what = !strcmp(what, "kill") ? kKill : !strcmp(what, "short") ? kShort : !strcmp(what, "done") ? kDone : atoi(what);
   fault_always = !strcmp(mode, "always");
-  if (fault_call == kMemory) {
-    const struct sigaction action = {.sa_sigaction = say_where, .sa_flags = SA_SIGINFO | SA_RESETHAND};
-    sigaction(SIGSEGV, &action, NULL);
-  }
 }
 
 static int is_under(int folder, const char* path) {

@@ -5,6 +5,7 @@ import json
 
 import faults
 
+
 def write(folder, book):
     tables = collections.defaultdict(dict)
     for name, number in book.counts.items():
@@ -12,13 +13,13 @@ def write(folder, book):
         tables[part][" · ".join(rest) or part] = number
     hours = tables.pop("seconds of workers", {}).get("seconds of workers", 0) / 3600
     sittings = tables.pop("sittings", {}).get("sittings", 0)
-    changes = tables.pop("kills at a change", {})
+    changes, all_changes = tables.pop("kills at a change", {}), tables.pop("changes", {})
     sites = tables.pop("fault sites", {})
     findings = [json.loads(line) for line in open(book.found)] if book.found.exists() else []
     total = lambda part: sum(tables[part].values())
     sections = [
-        f"<h1>What was tried</h1><p>{sittings} sittings, {hours:.1f} hours of one core. {total('kills'):,} kills at {len(changes):,} different "
-        f"changes of the disk and at any other moment; {total('faults'):,} injected faults at {len(sites):,} different places; "
+        f"<h1>What was tried</h1><p>{sittings} sittings, {hours:.1f} hours of one core. {total('kills'):,} kills, at {len(changes):,} of the "
+        f"{sum(all_changes.values()):,} changes of the disk that these commands make, and at any other moment; {total('faults'):,} injected faults at {len(sites):,} different places; "
         f"{total('disturbances'):,} other disturbances; {total('inputs'):,} made-up inputs for {len(tables['inputs'])} parsers. "
         f"<b>{len(findings)} findings</b>, those that were mended since included.</p>"]
     never = [f"{call} · {faults.name_of(what)}" for call, whats in faults.FAULTS.items() for what in whats

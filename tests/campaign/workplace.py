@@ -244,19 +244,18 @@ def snapshot(folder):
             if path.suffix == ".html":
                 found[str(path.relative_to(folder))] = "a page"
             continue
-        if path.name == "previous.safetensors":  # which one was before the last depends on where it was stopped
-            found[str(path.relative_to(folder))] = "a checkpoint"
+        if path.name == "previous.safetensors":  # whether and which depends on where it was stopped
             continue
         data = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
         found[str(path.relative_to(folder))] = hashlib.sha256(of_the_result(path, data)).hexdigest()[:16]
     return found
 
 
-def differences(one, other):
+def differences(wanted, found_there):
     """In words, at most a few."""
-    names = sorted(one.keys() | other.keys())
-    found = [f"{name} is {'missing' if name not in one else 'left over' if name not in other else 'another'}"
-             for name in names if one.get(name) != other.get(name)]
+    names = sorted(wanted.keys() | found_there.keys())
+    found = [f"{name} is {'left over' if name not in wanted else 'missing' if name not in found_there else 'another'}"
+             for name in names if wanted.get(name) != found_there.get(name)]
     return found[:6]
 
 
