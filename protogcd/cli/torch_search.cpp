@@ -42,10 +42,11 @@ std::string version_of(const fs::path& torch) {
 std::vector<fs::path> packages_below(const fs::path& prefix) {
   std::vector<fs::path> packages;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(prefix / "lib", error)) {
-    if (!entry.path().filename().string().starts_with("python3")) continue;
+  for (fs::directory_iterator entry(prefix / "lib", error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with("python3")) continue;
     for (const char* kind : {"site-packages", "dist-packages"}) {
-      const fs::path package = entry.path() / kind / "torch";
+      const fs::path package = entry->path() / kind / "torch";
       if (is_there(package)) packages.push_back(package);
     }
   }

@@ -59,6 +59,8 @@ void attention(const AttentionVerbOptions& options, Session& session) {
                      });
   if (tiles.empty()) throw DataError(fmt::format("--images {}: no image could be read", set.name));
   write_png(options.out, contact_sheet(tiles, static_cast<int>(heads) + 1));
+  for (const SkippedFile& bad : skipped.files())
+    context.log.warning(fmt::format("{}: {}", set.sources.path(bad.source), bad.reason));
   skipped.check(set.sources, fmt::format("the others are on {}", options.out.string()));
   if (session.json()) {
     return session.print_json({{"out", options.out.string()}, {"heads", heads}, {"images", paths}});

@@ -104,9 +104,14 @@ void write_page(const std::filesystem::path& out, const Session& session, const 
 /// A run as it ends: what it found, and its page.
 void tell(const Discovery& found, const DiscoverOptions& options, Session& session,
           const Context& context) {
-  if (found.was_finished) return;
+  const bool wants_page = options.train.report && has_report_page();
+  if (found.was_finished) {  // perhaps killed just before its page
+    if (wants_page && !std::filesystem::exists(found.result.out / run_files::kReport))
+      write_page(found.result.out, session, context);
+    return;
+  }
   if (!session.json()) print(found.result);
-  if (options.train.report && has_report_page()) write_page(found.result.out, session, context);
+  if (wants_page) write_page(found.result.out, session, context);
   if (!session.json() && !found.result.next.empty())
     fmt::print("a first look, without training; now train:\n  {}\n", found.result.next);
 }

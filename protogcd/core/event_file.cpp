@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/folder_entries.h"
 #include "protogcd/core/protobuf.h"
 #include "protogcd/core/text.h"
 
@@ -61,11 +62,8 @@ std::uint64_t number_of(const std::string& name) {
 
 std::uint64_t next_number(const fs::path& folder) {
   std::uint64_t last = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
+  for (const auto& entry : folder_entries(folder))
     last = std::max(last, number_of(entry.path().filename().string()));
-  }
-  if (error) throw FileError(fmt::format("{}: cannot list: {}", folder.string(), error.message()));
   return last + 1;
 }
 

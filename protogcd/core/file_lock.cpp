@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -58,6 +59,21 @@ std::optional<FileLock> FileLock::try_take(const fs::path& file) {
   return taken;
 }
 
+FileLock FileLock::of_passing_file(const fs::path& file, const std::string& busy) {
+  for (;;) {
+    FileLock taken(opened(file, O_RDWR | O_CREAT));
+    if (!lock(taken.descriptor_, LOCK_EX | LOCK_NB)) throw FileError(busy);
+    struct stat held {
+    }, named{};
+    const bool is_there = ::fstat(taken.descriptor_, &held) == 0 &&
+                          ::stat(file.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
+                          held.st_dev == named.st_dev;
+    if (!is_there) continue;  // who held it has removed it meanwhile
+    taken.removed_in_the_end_ = file;
+    return taken;
+  }
+}
+
 FileLock FileLock::wait_for(const fs::path& folder) {
   FileLock taken(opened(folder, O_RDONLY | O_DIRECTORY));
   lock(taken.descriptor_, LOCK_EX);
@@ -65,9 +81,12 @@ FileLock FileLock::wait_for(const fs::path& folder) {
 }
 
 FileLock::~FileLock() {
+  if (!removed_in_the_end_.empty()) ::unlink(removed_in_the_end_.c_str());
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+FileLock::FileLock(FileLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      removed_in_the_end_(std::exchange(other.removed_in_the_end_, {})) {}
 
 }  // namespace protogcd

@@ -20,6 +20,9 @@ class FileLock {
   /// Of a file, which is made if it is not there; nothing where another holds it. FileError where
   /// the file system has no locks: those who share work by them must know.
   static std::optional<FileLock> try_take(const std::filesystem::path& file);
+  /// Of a file that is there only while somebody holds it. FileError with this message where
+  /// another does.
+  static FileLock of_passing_file(const std::filesystem::path& file, const std::string& busy);
   /// Of a folder; waits for it.
   static FileLock wait_for(const std::filesystem::path& folder);
 
@@ -31,6 +34,7 @@ class FileLock {
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
 
   int descriptor_;
+  std::filesystem::path removed_in_the_end_ = {};
 };
 
 }  // namespace protogcd

@@ -8,6 +8,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/folder_entries.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/data/drawn/drawn_folder.h"
@@ -39,8 +40,9 @@ void check_apart(const CorruptOptions& options) {
 
 /// Nothing but folders and PNG files.
 bool holds_only_pngs(const fs::path& folder) {
-  return std::ranges::all_of(fs::recursive_directory_iterator(folder), [](const auto& entry) {
-    return !entry.is_symlink() && (entry.is_directory() || entry.path().extension() == ".png");
+  return std::ranges::all_of(folder_entries(folder), [](const auto& entry) {
+    return !entry.is_symlink() && (entry.is_directory() ? holds_only_pngs(entry.path())
+                                                        : entry.path().extension() == ".png");
   });
 }
 
@@ -54,12 +56,12 @@ bool is_corruption_folder(const fs::directory_entry& entry) {
   const auto names = corruption_names();
   return entry.is_directory() && !entry.is_symlink() &&
          std::ranges::find(names, entry.path().filename().string()) != names.end() &&
-         std::ranges::all_of(fs::directory_iterator(entry.path()), is_severity_folder);
+         std::ranges::all_of(folder_entries(entry.path()), is_severity_folder);
 }
 
 bool is_corrupted_folder(const fs::path& folder) {
   return fs::is_directory(folder) &&
-         std::ranges::all_of(fs::directory_iterator(folder), [](const auto& entry) {
+         std::ranges::all_of(folder_entries(folder), [](const auto& entry) {
            return is_corruption_folder(entry) || entry.path().filename() == kSkippedFile;
          });
 }

@@ -1,5 +1,7 @@
 #include "protogcd/report/sprites.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -84,6 +86,13 @@ Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Cont
         [&](std::size_t i) { sprites.places[first + i] = static_cast<std::int32_t>(first + i); });
     sprites.sheets.push_back(encode_jpeg(sheet, {.quality = 72}));
     progress.add(count);
+  }
+  const auto places = std::span(sprites.places).first(shown);
+  if (const auto missing = std::ranges::count(places, -1); missing > 0) {
+    const auto first = static_cast<std::size_t>(std::ranges::find(places, -1) - places.begin());
+    context.log.warning(
+        fmt::format("{} of {} images cannot be read and have no thumbnail, the first: {}", missing,
+                    shown, files[first].string()));
   }
   return sprites;
 }

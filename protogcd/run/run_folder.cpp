@@ -6,6 +6,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/folder_entries.h"
 #include "protogcd/core/json.h"
 #include "protogcd/run/metrics_file.h"
 
@@ -41,7 +42,7 @@ bool is_of_a_beginning(const std::string& name) {
 }
 
 void check_only_runs(const fs::path& path) {
-  for (const auto& entry : fs::directory_iterator(path)) {
+  for (const auto& entry : folder_entries(path)) {
     if (!is_of_a_run(entry.path().filename().string())) {
       throw UsageError(fmt::format("{}: '{}' is nothing that a run writes",
                                    option_name("overwrite"), entry.path().string()),
@@ -58,7 +59,7 @@ void check_allowed(const fs::path& path, OpenRun how) {
         fmt::format("{}: '{}' is a file, a run needs a folder", option_name("out"), path.string()));
   }
   const bool has_content =
-      folder && std::ranges::any_of(fs::directory_iterator(path), [](auto& entry) {
+      folder && std::ranges::any_of(folder_entries(path), [](const auto& entry) {
         return !is_of_a_beginning(entry.path().filename().string());
       });
   if (how == OpenRun::kNew && has_content) {
@@ -84,7 +85,7 @@ RunFolder::RunFolder(fs::path path, OpenRun how) : path_(std::move(path)) {
 }
 
 void RunFolder::empty() const {
-  for (const auto& entry : fs::directory_iterator(path_)) {
+  for (const auto& entry : folder_entries(path_)) {
     // A token bank is costly, and knows by itself what of it still holds.
     if (entry.path().filename() == kLockFile || entry.path().filename() == run_files::kBank)
       continue;

@@ -131,7 +131,8 @@ void CellRecord::add_time(std::size_t step, double seconds) const {
 void CellRecord::finish(std::size_t step) const {
   read_json(output(step));
   write_file_atomically(result(step), read_text_file(output(step)));
-  std::filesystem::remove(output(step));
+  std::error_code ignored;  // what is left over does no harm
+  std::filesystem::remove(output(step), ignored);
 }
 
 double CellRecord::seconds() const {

@@ -45,6 +45,20 @@ TEST(FileLock, MovedItStaysTaken) {
   EXPECT_NO_THROW(FileLock(file, "busy"));
 }
 
+TEST(FileLock, APassingFileIsThereOnlyWhileItIsHeld) {
+  const TemporaryFolder folder;
+  const auto file = folder / "lock";
+  {
+    FileLock first = FileLock::of_passing_file(file, "unused");
+    EXPECT_TRUE(std::filesystem::exists(file));
+    EXPECT_THROW(FileLock::of_passing_file(file, "busy"), FileError);
+    const FileLock moved(std::move(first));
+    EXPECT_TRUE(std::filesystem::exists(file));
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+  const FileLock again = FileLock::of_passing_file(file, "unused");
+}
+
 TEST(FileLock, AKilledProcessHoldsNone) {
   const TemporaryFolder folder;
   const std::string file = folder / "lock";

@@ -1,8 +1,9 @@
 #include "protogcd/core/json_lines.h"
 
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <sys/resource.h>
+
+#include <csignal>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"

@@ -315,6 +315,21 @@ TEST_F(MakeDemo, ADiskThatFillsUpLeavesNothingBehind) {
   EXPECT_THAT(names_in(folder_.path()), IsEmpty());
 }
 
+TEST_F(MakeDemo, TwoProcessesDoNotWriteTheSameFolder) {
+  const auto partial = folder_ / ".d.protogcd-partial", lock = folder_ / ".d.protogcd-lock";
+  std::filesystem::create_directory(partial);
+  put_file(partial / "left-by-a-killed-call", "");
+  const auto busy = run_command({"flock", lock, protogcd_path(), "datasets", "make-demo", "--out",
+                                 at("d"), "--per-class", "2", "--size", "16"});
+  EXPECT_EQ(busy.exit_code, 7);
+  EXPECT_THAT(busy.errors, AllOf(HasSubstr(at("d")), HasSubstr("another process")));
+  EXPECT_THAT(names_in(partial), ElementsAre("left-by-a-killed-call"));
+  EXPECT_EQ(make({"--out", at("d")}).exit_code, 0);
+  EXPECT_THAT(names_in(folder_.path()), ElementsAre("d"));
+  EXPECT_THAT(names_in(folder_ / "d"),
+              ElementsAre("labelled", "outliers", "truth.csv", "unlabelled"));
+}
+
 TEST_F(MakeDemo, TooManyThreadsAreAnErrorNotACrash) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers reserve more address space than the limit of this test";

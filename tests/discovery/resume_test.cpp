@@ -224,6 +224,22 @@ TEST(Resume, AFullDiskIsAnErrorThatLeavesTheLastCheckpointUsable) {
   work.expect_same("run", "straight");
 }
 
+TEST(Resume, AFinishedRunWithoutItsPageGetsIt) {
+  const TinyRun work;
+  json_of(run_protogcd(work.train("run")));
+  if (run_protogcd({"report", work.folder / "run"}).errors.find("npm") != std::string::npos)
+    GTEST_SKIP() << "built without the page";
+  const auto page = work.folder / "run/report.html";
+  std::filesystem::remove(page);
+  const std::vector<std::string> resume = {"train", "--out", work.folder / "run", "--resume"};
+  run_protogcd(resume);
+  EXPECT_FALSE(std::filesystem::exists(page)) << "it was not asked for";
+  const auto again = run_protogcd(with(resume, {"--report", "--json"}));
+  EXPECT_THAT(again.errors, HasSubstr("finished already"));
+  EXPECT_TRUE(std::filesystem::exists(page));
+  EXPECT_NO_THROW(json_of(again));
+}
+
 TEST(Resume, TwoProcessesDoNotShareARun) {
   const StoppedRun work;
   const auto lock = work.folder / "run/.lock";

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "protogcd/core/csv.h"
+#include "protogcd/core/folder_entries.h"
 #include "protogcd/core/random.h"
 #include "protogcd/data/drawn/categories.h"
 #include "protogcd/data/drawn/drawn_folder.h"
@@ -70,14 +71,13 @@ bool is_demo_dataset(const fs::path& folder) {
   const std::set<std::string> ours = {"labelled", "unlabelled", "outliers", "truth.csv"};
   std::set<std::string> found;
   if (!fs::is_directory(folder)) return false;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : folder_entries(folder)) {
     if (entry.is_symlink() || entry.is_directory() == (entry.path().filename() == "truth.csv"))
       return false;
     found.insert(entry.path().filename().string());
   }
   if (found != ours) return false;
-  const fs::directory_iterator classes(folder / "labelled");
-  return std::all_of(begin(classes), end(classes), is_category_folder) &&
+  return std::ranges::all_of(folder_entries(folder / "labelled"), is_category_folder) &&
          holds_only_numbered_pngs(folder / "unlabelled") &&
          holds_only_numbered_pngs(folder / "outliers");
 }

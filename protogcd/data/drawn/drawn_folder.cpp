@@ -9,6 +9,7 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/folder_entries.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/data/source_table.h"
 #include "protogcd/image/encode.h"
@@ -54,17 +55,19 @@ fs::path checked_target(const fs::path& target) {
 }  // namespace
 
 bool holds_only_numbered_pngs(const fs::path& folder) {
-  const fs::directory_iterator entries(folder);
-  return std::all_of(begin(entries), end(entries), is_numbered_png);
+  return std::ranges::all_of(folder_entries(folder), is_numbered_png);
 }
 
 DrawnFolder::DrawnFolder(const fs::path& target, bool overwrite, std::string_view kind,
                          bool (*is_ours)(const fs::path&))
     : target_(checked_target(target)),
-      replaces_(check_target(target_, overwrite, kind, is_ours)),
       path_(beside("partial")),
-      earlier_(beside("earlier")) {
+      earlier_(beside("earlier")),
+      replaces_(check_target(target_, overwrite, kind, is_ours)) {
   create_folders(target_.parent_path());
+  lock_.emplace(FileLock::of_passing_file(
+      beside("lock"), fmt::format("{}: another process is writing it", target_.string())));
+  replaces_ = check_target(target_, overwrite, kind, is_ours);  // another may just have finished
   // What a killed call left there: nobody gives a folder such a name.
   remove_folder(path_);
   remove_folder(earlier_);

@@ -4,11 +4,13 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "protogcd/core/context.h"
+#include "protogcd/core/file_lock.h"
 #include "protogcd/image/image.h"
 
 namespace protogcd::drawn {
@@ -19,7 +21,8 @@ bool holds_only_numbered_pngs(const std::filesystem::path& folder);
 class DrawnFolder {
  public:
   /// Refuses (UsageError) a target that exists, unless `overwrite` is set and `is_ours` finds
-  /// nothing in it but what such a folder holds; `kind` names it in words.
+  /// nothing in it but what such a folder holds; `kind` names it in words. FileError where another
+  /// process is writing it.
   DrawnFolder(const std::filesystem::path& target, bool overwrite, std::string_view kind,
               bool (*is_ours)(const std::filesystem::path&));
   /// What was not put in place goes.
@@ -40,8 +43,9 @@ class DrawnFolder {
   std::filesystem::path beside(const char* kind) const;
 
   std::filesystem::path target_;
-  bool replaces_;
   std::filesystem::path path_, earlier_;
+  bool replaces_;
+  std::optional<FileLock> lock_;
 };
 
 }  // namespace protogcd::drawn

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/folder_entries.h"
 #include "protogcd/core/random.h"
 #include "protogcd/core/thread_pool.h"
 #include "protogcd/data/drawn/categories.h"
@@ -79,8 +80,7 @@ bool is_shape_folder(const fs::directory_entry& entry) {
 
 bool is_shapes_dataset(const fs::path& folder) {
   if (fs::is_symlink(folder) || !fs::is_directory(folder) || fs::is_empty(folder)) return false;
-  const fs::directory_iterator entries(folder);
-  return std::all_of(begin(entries), end(entries), is_shape_folder);
+  return std::ranges::all_of(folder_entries(folder), is_shape_folder);
 }
 
 }  // namespace
