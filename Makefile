@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-processes test-walks test-gpu campaign python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-processes test-walks test-gpu campaign python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan asan-program fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -116,6 +116,11 @@ check: setup     ## warnings are errors
 asan tsan coverage: setup ## tests of the torch-free areas under a sanitizer, or with coverage counters
 	@$(MAKE) --no-print-directory build-$@
 	@cd build/$@ && ctest --output-on-failure -j $(JOBS) -LE slow
+
+# libtorch is not instrumented: what our own code does with its memory is seen, and leaks of it are named in tests/campaign/leaks.txt.
+asan-program: setup ## the whole program, libtorch included, under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory build-asan-program
+	@tests/campaign/sanitized.py --program build/asan-program/bin/protogcd
 
 fuzz:            ## every fuzz target for SECONDS_PER_TARGET seconds
 	@scripts/setup.sh fuzz

@@ -18,10 +18,7 @@ namespace {
 
 at::Tensor read_features(const std::filesystem::path& path) {
   const auto file = std::make_shared<NpyFile>(path);
-  const at::Tensor values = tensor_of(file->array(), file);
-  // Half precision is for storing, not for computing.
-  const bool half = values.scalar_type() == at::kHalf || values.scalar_type() == at::kBFloat16;
-  return half ? values.to(at::kFloat) : values;
+  return tensor_of(file->array(), file);
 }
 
 /// A table of clusters may have the name that embed would give its list.

@@ -29,7 +29,7 @@ void declare_cluster_input(OptionTable& table, ClusterInputOptions& options);
 
 struct ClusterInput {
   std::string name;                       ///< for messages
-  at::Tensor features;                    ///< [N, D] on the CPU
+  at::Tensor features;                    ///< [N, D] on the CPU, as they are stored
   Dataset dataset;                        ///< its sources and classes
   std::vector<Sample> rows;               ///< [N]
   bool has_paths = true;                  ///< false: embeddings without a list of paths

@@ -12,6 +12,7 @@
 #include "protogcd/cli/processes.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/cluster/kmeans.h"
+#include "protogcd/cluster/sampled.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -29,7 +30,7 @@ struct ClusterVerbOptions {
   ClusterInputOptions input;
   KMeansOptions kmeans;
   bool no_labels = false, no_normalise = false, overwrite = false;
-  std::int64_t process_timeout = 600;
+  std::int64_t sample = 0, process_timeout = 600;
   std::filesystem::path out, save_model;
 };
 
@@ -74,38 +75,119 @@ std::optional<Agreement> agreement_of(const ClusterInput& input, const at::Tenso
       .ari = adjusted_rand_index(confusion)};
 }
 
-/// DataError in every process where one has bad rows.
-void check_all_features(const at::Tensor& features, const std::string& name,
-                        const Context& context) {
-  try {
-    check_features(features, name);
-  } catch (const DataError&) {
-    any_process(context, true);
-    throw;
+/// The rows of a process: of several, those from rank N / size on.
+class OwnRows {
+ public:
+  OwnRows(const ClusterInput& input, bool normalise, const Context& context)
+      : name_(input.name), normalise_(normalise), context_(context) {
+    const std::int64_t size = context.process.size;
+    all_ = input.features.dim() == 2 ? input.features.size(0) : 0;
+    first_ = all_ * context.process.rank / size;
+    end_ = all_ * (context.process.rank + 1) / size;
+    stored_ = size == 1 ? input.features : input.features.narrow(0, first_, end_ - first_);
   }
-  if (any_process(context, false))
-    throw DataError(fmt::format("{}: rows of another process are bad", name));
+
+  std::int64_t all() const { return all_; }      ///< of all processes
+  std::int64_t first() const { return first_; }  ///< among all rows
+  std::int64_t size() const { return end_ - first_; }
+  std::string name(std::int64_t begin = 0) const {
+    const std::int64_t row = first_ + begin;
+    return row == 0 ? name_ : fmt::format("{}, from row {} on", name_, row);
+  }
+
+  /// What `work` gives; DataError in every process where it is thrown in one.
+  template <class Work>
+  auto in_all_processes(const Work& work) const {
+    try {
+      auto done = work();
+      if (!any_process(context_, false)) return done;
+    } catch (const DataError&) {
+      any_process(context_, true);
+      throw;
+    }
+    throw DataError(fmt::format("{}: rows of another process are bad", name_));
+  }
+
+  /// All of them as they are clustered. DataError in every process where one has bad rows.
+  at::Tensor ready() const {
+    return in_all_processes([&] { return ready(stored_, name()); });
+  }
+
+  /// So many from `begin` on.
+  at::Tensor ready(std::int64_t begin, std::int64_t count) const {
+    return ready(stored_.narrow(0, begin, count), name(begin));
+  }
+
+  /// Those of these numbers among all rows that this process has.
+  at::Tensor ready(const std::vector<std::int64_t>& numbers) const {
+    std::vector<std::int64_t> places;
+    for (const std::int64_t number : numbers)
+      if (number >= first_ && number < end_) places.push_back(number - first_);
+    const at::Tensor own = at::tensor(at::ArrayRef<std::int64_t>(places));
+    return in_all_processes(
+        [&] { return ready(stored_.index_select(0, own), fmt::format("{}, a sample", name_)); });
+  }
+
+ private:
+  /// Half precision is for storing, not for computing.
+  at::Tensor ready(const at::Tensor& stored, const std::string& name) const {
+    const at::Tensor there = stored.to(place(context_).device);
+    const bool half = there.scalar_type() == at::kHalf || there.scalar_type() == at::kBFloat16;
+    const at::Tensor rows = half ? there.to(at::kFloat) : there;
+    check_features(rows, name);
+    return normalise_ ? rows / rows.norm(2, {1}, true).clamp_min(1e-12) : rows;
+  }
+
+  std::string name_;
+  bool normalise_;
+  const Context& context_;
+  std::int64_t all_ = 0, first_ = 0, end_ = 0;
+  at::Tensor stored_;  ///< [N, D]
+};
+
+/// The labels of all rows in every process.
+at::Tensor labels_of_all(const OwnRows& rows, const at::Tensor& own, const Points& points) {
+  const at::Tensor labels = at::zeros({rows.all()}, at::kLong);
+  labels.narrow(0, rows.first(), rows.size()).copy_(own);
+  return points.over_all(labels);
 }
 
-/// Of several processes each has the rows from rank N / size on.
+/// A fit of some rows, then all of them part by part, so that they need not be in memory together.
+Clustering cluster_by_sample(const OwnRows& rows, std::int64_t sample,
+                             const KMeansOptions& kmeans_options, const Context& context) {
+  constexpr std::int64_t kRows = 65536;  // at a time
+  const Points some(rows.ready(draw_rows(rows.all(), sample, context.seed)),
+                    fmt::format("{} rows of {}", sample, rows.name()), communicator_of(context));
+  Clustering found = kmeans(some, kmeans_options);
+  std::vector<at::Tensor> labels = {at::empty({0}, at::kLong)};
+  double inertia = 0;
+  const std::int64_t largest_part = rows.all() / context.process.size + 1;
+  for (std::int64_t begin = 0; begin < largest_part; begin += kRows) {
+    if (any_process(context, context.stop.stop_requested()))
+      throw InterruptedError("interrupted: the clustering was not finished");
+    const NearestOfRows nearest = rows.in_all_processes([&] {
+      const std::int64_t count = std::min(kRows, rows.size() - begin);
+      if (count <= 0) return NearestOfRows{.labels = at::empty({0}, at::kLong)};
+      return nearest_of_rows(Points(rows.ready(begin, count), rows.name(begin)), found.centroids);
+    });
+    labels.push_back(nearest.labels.cpu());
+    inertia += nearest.inertia;
+  }
+  found.labels = labels_of_all(rows, at::cat(labels), some);
+  found.inertia = some.over_all(inertia);
+  return found;
+}
+
 Clustering cluster_rows(const ClusterVerbOptions& options, const ClusterInput& input,
                         bool semi_supervised, const KMeansOptions& kmeans_options,
                         const Context& context) {
-  const std::int64_t all = input.features.dim() == 2 ? input.features.size(0) : 0,
-                     size = context.process.size, begin = all * context.process.rank / size,
-                     end = all * (context.process.rank + 1) / size;
-  const at::Tensor part = size == 1 ? input.features : input.features.narrow(0, begin, end - begin);
-  at::Tensor features = part.to(place(context).device);
-  const std::string name =
-      begin == 0 ? input.name : fmt::format("{}, from row {} on", input.name, begin);
-  check_all_features(features, name, context);
-  if (!options.no_normalise) features = features / features.norm(2, {1}, true).clamp_min(1e-12);
-  const Points points(features, name, communicator_of(context));
+  const OwnRows rows(input, !options.no_normalise, context);
+  if (options.sample > 0 && options.sample < rows.all())
+    return cluster_by_sample(rows, options.sample, kmeans_options, context);
+  const Points points(rows.ready(), rows.name(), communicator_of(context));
   if (!semi_supervised) {
     Clustering found = kmeans(points, kmeans_options);
-    const at::Tensor labels = at::zeros({all}, at::kLong);
-    labels.narrow(0, begin, end - begin).copy_(found.labels);
-    found.labels = points.over_all(labels);
+    found.labels = labels_of_all(rows, found.labels, points);
     return found;
   }
   check_labelled_classes(input);
@@ -234,6 +316,9 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
   const bool semi_supervised =
       !options.no_labels &&
       std::ranges::any_of(input.rows, [](const Sample& row) { return row.label >= 0; });
+  if (semi_supervised && options.sample > 0)
+    throw UsageError("--sample: labelled images guide these clusters, and a sample has few of them",
+                     "plain k-means: --no-labels");
   KMeansOptions kmeans_options = options.kmeans;
   kmeans_options.seed = context.seed;
   kmeans_options.stop = interrupt.token();
@@ -253,6 +338,7 @@ void cluster(const ClusterVerbOptions& options, Session& session) {
                          {"semi_supervised", semi_supervised}, {"inertia", result.inertia},
                          {"iterations", result.iterations},    {"sizes", sizes},
                          {"skipped", skipped_files(input)}};
+  if (options.sample > 0) json["sample"] = options.sample;
   if (!options.out.empty()) json["out"] = options.out.string();
   if (!options.save_model.empty()) json["model"] = options.save_model.string();
   if (agreement) json["accuracy"] = to_json(*agreement);
@@ -283,6 +369,11 @@ Verb cluster_verb() {
         table
             .add("tolerance", &options->kmeans.tolerance,
                  "moves of the centroids, relative to the variance, that end a start")
+            .at_least(0);
+        table
+            .add("sample", &options->sample,
+                 "rows drawn by lot that k-means is fitted on; then every row goes to its nearest "
+                 "centroid. For millions of rows; 0: all")
             .at_least(0);
         table.add("no_labels", &options->no_labels,
                   "plain k-means, though there are labelled images");

@@ -76,7 +76,9 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
     if (options.overwrite && bank && !in_files) remove_folder(folder.bank());
     write_file_atomically(folder.config(), config);
     material.set().write_list(folder.images());
-  } else if (fs::exists(folder.images())) {
+  } else if (!fs::exists(folder.images())) {  // the run was killed before it was written
+    material.set().write_list(folder.images());
+  } else {
     if (const auto difference = material.set().difference_from(folder.images())) {
       throw UsageError(fmt::format("{}: the images are not those that the run was begun with: {}",
                                    option_name("resume"), *difference),

@@ -145,6 +145,7 @@ class SlotFile {
   void use(const std::string& key, const Logger& log) {
     if (key_ == key) return;
     const bool first = key_.empty();
+    if (first) refuse_other_formats();
     key_ = key;
     pending_.clear();
     has_.assign(has_.size(), false);
@@ -179,7 +180,24 @@ class SlotFile {
   const std::byte* class_tokens() const { return bytes_ + class_offset_; }
 
  private:
-  std::string header() const { return fmt::format("protogcd-bank 1 {}\n", sha256_hex(key_)); }
+  static constexpr std::string_view kFormat = "protogcd-bank 1 ";
+
+  std::string header() const { return fmt::format("{}{}\n", kFormat, sha256_hex(key_)); }
+
+  /// What a later version has drawn is not drawn over.
+  void refuse_other_formats() const {
+    const std::string journal = read_text_file(journal_path_);
+    if (!journal.starts_with("protogcd-bank ") || journal.starts_with(kFormat)) return;
+    throw UsageError(fmt::format("{}: written by another version of the program ({}, this one "
+                                 "writes {})",
+                                 journal_path_.string(), words_of(journal), words_of(kFormat)),
+                     fmt::format("remove the bank, or give another {}", option_name("bank_dir")));
+  }
+
+  /// "protogcd-bank 1"
+  static std::string_view words_of(std::string_view header) {
+    return header.substr(0, header.find_first_of(" \n", header.find(' ') + 1));
+  }
 
   void close() {
     if (bytes_ != nullptr) ::munmap(bytes_, size_);

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-
+#include <limits>
 #include <map>
 
 #include "protogcd/core/csv.h"
@@ -14,6 +14,7 @@
 #include "protogcd/image/encode.h"
 #include "protogcd/nn/backbone.h"
 #include "protogcd/nn/random_state.h"
+#include "tests/support/blobs.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -90,6 +91,66 @@ TEST(ClusterVerb, NormalisesUnlessToldNotTo) {
   };
   EXPECT_LT(inertia({}), 1);
   EXPECT_GT(inertia({"--no-normalise"}), 1000);
+}
+
+TEST(ClusterVerb, OfASampleEveryRowGoesToTheNearestCentroid) {
+  const TemporaryFolder folder;
+  const at::Tensor rows = testing::blobs(140'000, 8, 5, 4, 3).to(at::kHalf);  // three parts
+  write_npy(folder / "f.npy", entry_of("features", rows));
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {"cluster",
+                                        "--embeddings",
+                                        folder / "f.npy",
+                                        "--k",
+                                        "5",
+                                        "--starts",
+                                        "2",
+                                        "--json",
+                                        "--overwrite",
+                                        "--no-normalise",
+                                        "--out",
+                                        folder / "c.csv"};
+    command.insert(command.end(), more.begin(), more.end());
+    const auto result = run_protogcd(command);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return nlohmann::json::parse(result.output);
+  };
+  const auto clusters = [&] {
+    std::vector<std::int64_t> numbers;
+    const CsvTable table = CsvTable::read(folder / "c.csv");
+    for (const CsvRow& row : table.rows())
+      numbers.push_back(std::stoll(row.fields[1]));
+    return at::tensor(numbers);
+  };
+  const auto json = run({"--sample", "3000"});
+  EXPECT_EQ(json.at("sample"), 3000);
+  EXPECT_EQ(json.at("rows"), 140'000);
+  const at::Tensor found = clusters();
+  // Blobs of equal size far from each other: a sample finds them as all rows do.
+  std::vector<at::Tensor> means;
+  for (std::int64_t k = 0; k < 5; ++k)
+    means.push_back(rows.to(at::kDouble).index({found == k}).mean(0));
+  const at::Tensor nearest = at::cdist(rows.to(at::kDouble), at::stack(means)).argmin(1);
+  EXPECT_LT((nearest != found).sum().item<int>(), 140);
+  const at::Tensor sizes = at::bincount(found);
+  for (std::int64_t k = 0; k < 5; ++k)
+    EXPECT_EQ(json.at("sizes").at(static_cast<std::size_t>(k)), sizes[k].item<std::int64_t>());
+  const auto all = run({});
+  EXPECT_NEAR(all.at("inertia").get<double>() / json.at("inertia").get<double>(), 1, 0.01);
+  EXPECT_FALSE(all.contains("sample"));
+  run({"--sample", "3000"});
+  EXPECT_TRUE(at::equal(found, clusters())) << "another sample for the same seed";
+}
+
+TEST(ClusterVerb, ABadRowOutsideOfTheSampleIsNamed) {
+  const TemporaryFolder folder;
+  at::Tensor rows = testing::blobs(70'000, 4, 3, 9);
+  rows[69'990][1] = std::numeric_limits<float>::infinity();
+  write_npy(folder / "f.npy", entry_of("features", rows));
+  const auto result = run_protogcd({"cluster", "--embeddings", folder / "f.npy", "--k", "3",
+                                    "--sample", "100", "--starts", "1"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("f.npy, from row 65536 on"), HasSubstr("row 4454")));
 }
 
 TEST(ClusterVerb, RowsWithoutPathsAreNumbered) {

@@ -5,12 +5,14 @@
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <random>
 
 #include "protogcd/cluster/nearest_centroids.h"
+#include "protogcd/cluster/sampled.h"
 #include "protogcd/cluster/seeding.h"
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "tests/support/blobs.h"
@@ -30,6 +32,18 @@ double inertia_of(const at::Tensor& features, const Clustering& result) {
       .square()
       .sum()
       .item<double>();
+}
+
+TEST(KMeans, SamplesHaveTheirSizeAndAreEvenlyDrawn) {
+  std::vector<int> drawn(10);
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    const std::vector<std::int64_t> rows = draw_rows(10, 3, seed);
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_TRUE(std::ranges::is_sorted(rows, std::less_equal<>())) << "a row twice";
+    for (const std::int64_t row : rows) ++drawn[static_cast<std::size_t>(row)];
+  }
+  for (const int times : drawn) EXPECT_NEAR(times, 600, 90);  // standard deviation 20.5
+  EXPECT_EQ(draw_rows(4, 4, 0), (std::vector<std::int64_t>{0, 1, 2, 3}));
 }
 
 TEST(KMeans, FindsSeparateGroups) {

@@ -1,10 +1,12 @@
-// Run folders of release 0.1.0 (tests/fixtures/run-0.1.0) go on being read: the same predictions,
-// a report, corrections; an unfinished one is refused by its version, and stays as it is.
+// Run folders of earlier releases (tests/fixtures/run-*) go on being read: the same predictions, a
+// report, corrections; an unfinished one goes on, or is refused by its version and stays as it is.
+// What a later release writes is refused by name.
 #include <gmock/gmock.h>
 
 #include <cmath>
 
 #include "protogcd/core/csv.h"
+#include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
@@ -21,18 +23,24 @@ using testing::run_protogcd;
 
 /// A copy of the fixtures, whose files name the folder that they now lie in.
 struct OlderRuns {
-  OlderRuns() {
-    const fs::path fixtures = fs::path(testing::source_folder()) / "tests/fixtures/run-0.1.0";
-    fs::copy(fixtures, at, fs::copy_options::recursive);
+  explicit OlderRuns(const std::string& version = "0.1.0") {
+    const fs::path fixtures = fs::path(testing::source_folder()) / "tests/fixtures";
+    fs::copy(fixtures / ("run-" + version), at, fs::copy_options::recursive);
+    for (const char* shared : {"data", "tiny.safetensors"})
+      fs::copy(fixtures / "run-0.1.0" / shared, at / shared,
+               fs::copy_options::recursive | fs::copy_options::skip_existing);
     for (const auto& entry : fs::recursive_directory_iterator(at)) {
       const fs::path& file = entry.path();
-      if (file.extension() != ".toml" && file.filename() != "model.json") continue;
-      std::string text = read_text_file(file);
-      const std::string before = "/tmp/protogcd-0.1.0";
-      for (std::size_t i = text.find(before); i != text.npos; i = text.find(before, i))
-        text.replace(i, before.size(), at.string());
-      write_file_atomically(file, text);
+      if (file.extension() == ".toml" || file.filename() == "model.json")
+        replace(file, "/tmp/protogcd-" + version, at.string());
     }
+  }
+
+  static void replace(const fs::path& file, const std::string& before, const std::string& after) {
+    std::string text = read_text_file(file);
+    for (std::size_t i = text.find(before); i != text.npos; i = text.find(before, i + after.size()))
+      text.replace(i, before.size(), after);
+    write_file_atomically(file, text);
   }
 
   std::vector<std::string> with(std::vector<std::string> words) const {
@@ -45,7 +53,12 @@ struct OlderRuns {
   const fs::path at = fs::path(folder / "runs");
 };
 
-constexpr const char* kRuns[] = {"bank", "fresh", "estimated", "corrected", "runs/seed-1"};
+struct FinishedRun {
+  const char *version, *name;
+};
+constexpr FinishedRun kRuns[] = {{"0.1.0", "bank"},      {"0.1.0", "fresh"},
+                                 {"0.1.0", "estimated"}, {"0.1.0", "corrected"},
+                                 {"0.1.0", "runs/seed-1"}, {"0.2.0", "bank"}};
 
 std::string flat(std::string name) {
   std::ranges::replace(name, '/', '-');
@@ -53,9 +66,10 @@ std::string flat(std::string name) {
 }
 
 TEST(OlderRuns, PredictWhatTheyPredicted) {
-  const OlderRuns runs;
-  for (const std::string run : kRuns) {
-    SCOPED_TRACE(run);
+  for (const auto& [version, name] : kRuns) {
+    SCOPED_TRACE(fmt::format("{} of {}", name, version));
+    const OlderRuns runs(version);
+    const std::string run = name;
     const fs::path out = runs.at / "now.csv", then = runs.at / "expected" / flat(run);
     json_of(run_protogcd(runs.with({"predict", "--model", runs.at / run, "--images",
                                     runs.at / "data/unlabelled", "--out", out, "--overwrite"})));
@@ -75,9 +89,10 @@ TEST(OlderRuns, PredictWhatTheyPredicted) {
 }
 
 TEST(OlderRuns, AreEvaluatedAsTheyWere) {
-  const OlderRuns runs;
-  for (const std::string run : kRuns) {
-    SCOPED_TRACE(run);
+  for (const auto& [version, name] : kRuns) {
+    SCOPED_TRACE(fmt::format("{} of {}", name, version));
+    const OlderRuns runs(version);
+    const std::string run = name;
     const auto now = json_of(run_protogcd(runs.with(
         {"evaluate", "--model", runs.at / run, "--labelled", runs.at / "data/labelled",
          "--unlabelled", runs.at / "data/unlabelled", "--truth", runs.at / "data/truth.csv"})));
@@ -89,8 +104,10 @@ TEST(OlderRuns, AreEvaluatedAsTheyWere) {
   }
 }
 
-TEST(OlderRuns, TellOutliersAsTheyDid) {
-  const OlderRuns runs;
+class OutliersOf : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(OutliersOf, OlderRunsAreTold) {
+  const OlderRuns runs(GetParam());
   const auto now = json_of(run_protogcd(
       runs.with({"ood", "--model", runs.at / "bank", "--id", runs.at / "data/unlabelled",
                  "--outliers", runs.at / "data/outliers"})));
@@ -104,11 +121,13 @@ TEST(OlderRuns, TellOutliersAsTheyDid) {
   }
   EXPECT_GT(compared, 10);
 }
+INSTANTIATE_TEST_SUITE_P(OlderRuns, OutliersOf, ::testing::Values("0.1.0", "0.2.0"));
 
 TEST(OlderRuns, HaveAReport) {
-  const OlderRuns runs;
-  for (const std::string run : kRuns) {
-    SCOPED_TRACE(run);
+  for (const auto& [version, name] : kRuns) {
+    SCOPED_TRACE(fmt::format("{} of {}", name, version));
+    const OlderRuns runs(version);
+    const std::string run = name;
     const auto result = run_protogcd({"report", runs.at / run});
     if (result.errors.find("npm") != std::string::npos) GTEST_SKIP() << "built without the page";
     EXPECT_EQ(result.exit_code, 0) << result.errors;
@@ -171,6 +190,81 @@ TEST(OlderRuns, AnUnfinishedOneIsRefusedByItsVersionAndStays) {
               AllOf(HasSubstr("another version"), HasSubstr("finish it with the version")));
   EXPECT_EQ(sha256_file(checkpoint), before);
   EXPECT_EQ(read_text_file(runs.at / "unfinished/metrics.jsonl"), metrics);
+}
+
+/// The runs of 0.2.0 where their paths say that they lie, as a run is resumed there alone.
+class RunsInTheirPlace {
+ public:
+  RunsInTheirPlace() {
+    remove_folder(at);
+    const OlderRuns copy("0.2.0");
+    fs::copy(copy.at, at, fs::copy_options::recursive);
+    OlderRuns::replace(at / "unfinished/config.toml", copy.at.string(), at.string());
+  }
+  ~RunsInTheirPlace() { remove_folder(at); }
+  RunsInTheirPlace(const RunsInTheirPlace&) = delete;
+  RunsInTheirPlace& operator=(const RunsInTheirPlace&) = delete;
+
+  const fs::path at = "/tmp/protogcd-0.2.0";
+
+ private:
+  FileLock lock_{"/tmp/protogcd-0.2.0.lock", "another test is at it"};
+};
+
+TEST(OlderRuns, AnUnfinishedOneOfThisFormatGoesOn) {
+  const RunsInTheirPlace place;
+  const auto result =
+      run_protogcd({"train", "--out", place.at / "unfinished", "--resume", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto epoch = [&](const fs::path& file, std::size_t number) {
+    const auto lines = split(read_text_file(file), '\n');
+    return nlohmann::json::parse(lines.at(number));
+  };
+  EXPECT_THAT(result.errors, HasSubstr("resuming at epoch 6, step 0"));
+  for (std::size_t number = 0; number < 12; ++number) {
+    SCOPED_TRACE(number);
+    const auto now = epoch(place.at / "unfinished/metrics.jsonl", number).at("train"),
+               then = epoch(place.at / "expected/unfinished/metrics.jsonl", number).at("train");
+    ASSERT_EQ(now.size(), then.size());
+    for (const auto& [name, value] : then.items())  // other processors round otherwise
+      EXPECT_NEAR(now.at(name).get<double>(), value.get<double>(), 1e-3) << name;
+  }
+}
+
+/// What `verb` says of a file that a later release might have written, which stays as it is.
+void expect_refused(const std::vector<std::string>& words, const fs::path& file,
+                    const std::string& format) {
+  const std::string before = sha256_file(file);
+  const auto result = run_protogcd(words);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr(file.filename().string()), HasSubstr(format)));
+  EXPECT_EQ(sha256_file(file), before);
+}
+
+TEST(LaterFormats, OfModelsAreRefusedByName) {
+  const OlderRuns runs("0.2.0");
+  const fs::path file = runs.at / "bank/model/model.json";
+  OlderRuns::replace(file, "\"format\": 2", "\"format\": 3");
+  expect_refused(runs.with({"predict", "--model", runs.at / "bank", "--images",
+                            runs.at / "data/unlabelled"}),
+                 file, "format 3 is not known");
+}
+
+TEST(LaterFormats, OfCheckpointsAreRefusedByName) {
+  const OlderRuns runs("0.2.0");
+  for (const char* name : {"latest", "previous"}) {
+    const fs::path file = runs.at / "unfinished/checkpoints" / (name + std::string(".safetensors"));
+    OlderRuns::replace(file, "protogcd-checkpoint-3", "protogcd-checkpoint-4");
+  }
+  expect_refused({"train", "--out", runs.at / "unfinished", "--resume"},
+                 runs.at / "unfinished/checkpoints/latest.safetensors", "protogcd-checkpoint-4");
+}
+
+TEST(LaterFormats, OfTokenBanksAreRefusedByName) {
+  const RunsInTheirPlace runs;
+  const fs::path file = runs.at / "unfinished/bank/view-00.journal";
+  OlderRuns::replace(file, "protogcd-bank 1 ", "protogcd-bank 2 ");
+  expect_refused({"train", "--out", runs.at / "unfinished", "--resume"}, file, "protogcd-bank 2");
 }
 
 }  // namespace

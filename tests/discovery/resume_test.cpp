@@ -240,6 +240,19 @@ TEST(Resume, AFinishedRunWithoutItsPageGetsIt) {
   EXPECT_NO_THROW(json_of(again));
 }
 
+TEST(Resume, ARunKilledBeforeItsListOfImagesWritesIt) {
+  const TinyRun work;
+  const auto run = work.folder / "run";
+  json_of(run_protogcd(work.train("run")));
+  const std::string images = work.read("run/images.csv");
+  for (const auto& entry : std::filesystem::directory_iterator(run))
+    if (entry.path().filename() != "config.toml") std::filesystem::remove_all(entry.path());
+  write_file_atomically(std::filesystem::path(run) / ".images.csv.partial", "half a li");
+  json_of(run_protogcd({"train", "--out", run, "--resume", "--json"}));
+  EXPECT_EQ(work.read("run/images.csv"), images);
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(run) / ".images.csv.partial"));
+}
+
 TEST(Resume, TwoProcessesDoNotShareARun) {
   const StoppedRun work;
   const auto lock = work.folder / "run/.lock";

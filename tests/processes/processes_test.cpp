@@ -240,19 +240,22 @@ TEST_F(Processes, EmbeddingsAreClusteredTogether) {
       run_protogcd({"embed", "--images", tiny_->folder / "demo/unlabelled", "--backbone", "builtin",
                     "--device", "cpu", "--out", features});
   ASSERT_EQ(embedded.exit_code, 0) << embedded.errors;
-  const auto words = [&](const std::string& out) -> std::vector<std::string> {
-    return {"cluster",  "--embeddings", features, "--k",   "6",
-            "--device", "cpu",          "--json", "--out", tiny_->folder / out};
-  };
-  const auto one = json_of(run_protogcd(words("one.csv")));
-  auto running = start(2, words("two.csv"));
-  const ProgramResult result = running.wait();
-  ASSERT_EQ(result.exit_code, 0) << running.log();
-  EXPECT_THAT(running.log(), HasSubstr("process 2 of 2"));
-  const auto two = nlohmann::json::parse(result.output);
-  EXPECT_EQ(one.at("sizes"), two.at("sizes"));
-  EXPECT_NEAR(one.at("inertia").get<double>(), two.at("inertia").get<double>(), 1e-4);
-  EXPECT_EQ(tiny_->read("one.csv"), tiny_->read("two.csv"));
+  for (const std::string sample : {"0", "20"}) {
+    const auto words = [&](const std::string& out) -> std::vector<std::string> {
+      return {"cluster",    "--embeddings", features,   "--k",  "6",     "--device",
+              "cpu",        "--json",       "--sample", sample, "--out", tiny_->folder / out,
+              "--overwrite"};
+    };
+    const auto one = json_of(run_protogcd(words("one.csv")));
+    auto running = start(2, words("two.csv"));
+    const ProgramResult result = running.wait();
+    ASSERT_EQ(result.exit_code, 0) << running.log();
+    EXPECT_THAT(running.log(), HasSubstr("process 2 of 2"));
+    const auto two = nlohmann::json::parse(result.output);
+    EXPECT_EQ(one.at("sizes"), two.at("sizes"));
+    EXPECT_NEAR(one.at("inertia").get<double>(), two.at("inertia").get<double>(), 1e-4);
+    EXPECT_EQ(tiny_->read("one.csv"), tiny_->read("two.csv"));
+  }
 }
 
 TEST_F(Processes, WhatTheyDoNotShareIsRefusedByName) {
