@@ -194,7 +194,7 @@ bool is_finished(const DiscoverOptions& options, const std::string& config,
   Context then = context;
   then.dtype = machine.dtype;  // where and by how many threads is no matter any more
   then.seed = machine.seed;
-  stored.train.out = options.train.out;  // the folder may have been moved
+  stored.train.out = options.train.out;        // the folder may have been moved
   stored.train.report = options.train.report;  // a page can still be made
   stored.bad_images = machine.bad_images;
   stored.max_bad = machine.max_bad;

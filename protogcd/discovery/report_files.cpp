@@ -1,6 +1,7 @@
 #include "protogcd/discovery/report_files.h"
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -98,7 +99,7 @@ std::vector<std::size_t> attention_examples(const Predictions& predictions, cons
 
 void write_attention(const std::filesystem::path& file, const Backbone& backbone,
                      const TrainedModel& model, const TrainingSet& set,
-                     const std::vector<std::size_t>& examples, std::size_t threads) {
+                     const std::vector<std::size_t>& examples, const Context& context) {
   const std::vector<Sample> samples = set.to_predict();
   std::map<std::uint32_t, std::int64_t> row_of;
   std::vector<std::uint32_t> sources;
@@ -109,13 +110,18 @@ void write_attention(const std::filesystem::path& file, const Backbone& backbone
   SkippedFiles gone(BadImagePolicy::parse("skip", "100%"), sources.size());
   std::vector<std::int64_t> rows;
   std::vector<at::Tensor> views, before, after;
-  for_each_attention(backbone, model, set.sources(), sources, threads, gone,
+  for_each_attention(backbone, model, set.sources(), sources, context.threads, gone,
                      [&](const AttentionExample& example) {
                        rows.push_back(row_of.at(example.source));
                        views.push_back(view_tensor(example.view));
                        before.push_back(as_bytes(example.before));
                        after.push_back(as_bytes(example.after));
                      });
+  if (const auto unread = gone.files(); !unread.empty()) {
+    context.log.warning(fmt::format(
+        "{} of {} attention maps are missing, as their images cannot be read, the first: {}: {}",
+        unread.size(), sources.size(), set.sources().path(unread[0].source), unread[0].reason));
+  }
   if (rows.empty()) return;
   const at::Tensor all_rows = at::tensor(at::ArrayRef<std::int64_t>(rows), at::kLong),
                    all_views = at::stack(views), all_before = at::stack(before),

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/context.h"
 #include "protogcd/model/model.h"
 #include "protogcd/model/prediction.h"
 #include "protogcd/training/training_set.h"
@@ -36,9 +37,9 @@ std::vector<std::size_t> attention_examples(const Predictions& predictions, cons
 
 /// attention.safetensors: `rows` [n] of predictions.csv, their `views` [n, S, S, 3], and maps of
 /// every head `before` and `after` [n, heads, rows, columns], 255 at each map's largest value.
-/// Images that cannot be read any more are left out.
+/// Images that cannot be read any more are left out, and a warning says so.
 void write_attention(const std::filesystem::path& file, const Backbone& backbone,
                      const TrainedModel& model, const TrainingSet& set,
-                     const std::vector<std::size_t>& examples, std::size_t threads);
+                     const std::vector<std::size_t>& examples, const Context& context);
 
 }  // namespace protogcd

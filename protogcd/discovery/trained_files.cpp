@@ -72,8 +72,7 @@ void write_report_files(const TrainedFiles& files, const at::Tensor& features,
   if (!with_attention) return;
   try {
     write_attention(files.folder.attention(), files.backbone, files.model, set,
-                    attention_examples(files.predictions, files.model.info()),
-                    files.context.threads);
+                    attention_examples(files.predictions, files.model.info()), files.context);
   } catch (const std::exception& error) {
     files.context.log.warning(fmt::format("no attention maps for the report: {}", error.what()));
   }

@@ -69,6 +69,16 @@ Image make_sheet(std::span<const std::filesystem::path> files, int tile, int col
   return sheet;
 }
 
+/// `read`: of each file whether it has a tile.
+void tell_missing(std::span<const std::filesystem::path> files, const std::vector<char>& read,
+                  const Context& context) {
+  const auto first = std::ranges::find(read, 0);
+  if (first == read.end()) return;
+  context.log.warning(
+      fmt::format("{} of {} images cannot be read and have no thumbnail, the first: {}",
+                  std::ranges::count(read, 0), read.size(), files[first - read.begin()].string()));
+}
+
 }  // namespace
 
 Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Context& context) {
@@ -78,22 +88,19 @@ Sprites make_sprites(const std::vector<std::filesystem::path>& files, const Cont
   Progress progress("thumbnails", shown, "images", context.progress());
   StoredImages images;
   ThreadPool pool(context.threads);
+  std::vector<char> read(shown);
   for (std::size_t first = 0; first < shown; first += sprites.per_sheet) {
     const std::size_t count = std::min(sprites.per_sheet, shown - first);
-    const Image sheet = make_sheet(
-        std::span(files).subspan(first, count), sprites.tile, sprites.columns, images, pool,
-        context,
-        [&](std::size_t i) { sprites.places[first + i] = static_cast<std::int32_t>(first + i); });
+    const Image sheet = make_sheet(std::span(files).subspan(first, count), sprites.tile,
+                                   sprites.columns, images, pool, context, [&](std::size_t i) {
+                                     sprites.places[first + i] =
+                                         static_cast<std::int32_t>(first + i);
+                                     read[first + i] = 1;
+                                   });
     sprites.sheets.push_back(encode_jpeg(sheet, {.quality = 72}));
     progress.add(count);
   }
-  const auto places = std::span(sprites.places).first(shown);
-  if (const auto missing = std::ranges::count(places, -1); missing > 0) {
-    const auto first = static_cast<std::size_t>(std::ranges::find(places, -1) - places.begin());
-    context.log.warning(
-        fmt::format("{} of {} images cannot be read and have no thumbnail, the first: {}", missing,
-                    shown, files[first].string()));
-  }
+  tell_missing(files, read, context);
   return sprites;
 }
 
@@ -119,8 +126,11 @@ std::string square_sheet(const std::vector<std::filesystem::path>& files, int ti
   ThreadPool pool(context.threads);
   const int columns =
       std::max(1, static_cast<int>(std::ceil(std::sqrt(static_cast<double>(files.size())))));
-  return encode_jpeg(make_sheet(files, tile, columns, images, pool, context, [](std::size_t) {}),
-                     {.quality = 72});
+  std::vector<char> read(files.size());
+  const Image sheet =
+      make_sheet(files, tile, columns, images, pool, context, [&](std::size_t i) { read[i] = 1; });
+  tell_missing(files, read, context);
+  return encode_jpeg(sheet, {.quality = 72});
 }
 
 }  // namespace protogcd

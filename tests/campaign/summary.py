@@ -20,7 +20,7 @@ def write(folder, book):
     sections = [
         f"<h1>What was tried</h1><p>{sittings} sittings, {hours:.1f} hours of one core. {total('kills'):,} kills, at {len(changes):,} of the "
         f"{sum(all_changes.values()):,} changes of the disk that these commands make, and at any other moment; {total('faults'):,} injected faults at {len(sites):,} different places; "
-        f"{total('disturbances'):,} other disturbances; {total('inputs'):,} made-up inputs for {len(tables['inputs'])} parsers. "
+        f"{total('disturbances'):,} other disturbances; {total('foreign files'):,} changed files of runs; {total('inputs'):,} made-up inputs for {len(tables['inputs'])} parsers. "
         f"<b>{len(findings)} findings</b>, those that were mended since included.</p>"]
     never = [f"{call} · {faults.name_of(what)}" for call, whats in faults.FAULTS.items() for what in whats
              if not book.counts[f"faults | {call} | {faults.name_of(what)}"]]

@@ -118,8 +118,7 @@ TEST(ClusterVerb, OfASampleEveryRowGoesToTheNearestCentroid) {
   const auto clusters = [&] {
     std::vector<std::int64_t> numbers;
     const CsvTable table = CsvTable::read(folder / "c.csv");
-    for (const CsvRow& row : table.rows())
-      numbers.push_back(std::stoll(row.fields[1]));
+    for (const CsvRow& row : table.rows()) numbers.push_back(std::stoll(row.fields[1]));
     return at::tensor(numbers);
   };
   const auto json = run({"--sample", "3000"});

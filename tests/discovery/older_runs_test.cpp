@@ -56,8 +56,8 @@ struct OlderRuns {
 struct FinishedRun {
   const char *version, *name;
 };
-constexpr FinishedRun kRuns[] = {{"0.1.0", "bank"},      {"0.1.0", "fresh"},
-                                 {"0.1.0", "estimated"}, {"0.1.0", "corrected"},
+constexpr FinishedRun kRuns[] = {{"0.1.0", "bank"},        {"0.1.0", "fresh"},
+                                 {"0.1.0", "estimated"},   {"0.1.0", "corrected"},
                                  {"0.1.0", "runs/seed-1"}, {"0.2.0", "bank"}};
 
 std::string flat(std::string name) {
@@ -245,9 +245,9 @@ TEST(LaterFormats, OfModelsAreRefusedByName) {
   const OlderRuns runs("0.2.0");
   const fs::path file = runs.at / "bank/model/model.json";
   OlderRuns::replace(file, "\"format\": 2", "\"format\": 3");
-  expect_refused(runs.with({"predict", "--model", runs.at / "bank", "--images",
-                            runs.at / "data/unlabelled"}),
-                 file, "format 3 is not known");
+  expect_refused(
+      runs.with({"predict", "--model", runs.at / "bank", "--images", runs.at / "data/unlabelled"}),
+      file, "format 3 is not known");
 }
 
 TEST(LaterFormats, OfCheckpointsAreRefusedByName) {

@@ -410,6 +410,20 @@ TEST(RunExport, SpritesStandInTheOrderOfTheRows) {
   }
 }
 
+TEST(RunExport, SaysWhichImagesHaveNoThumbnail) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  const auto gone = read_run(folder / "run").files()[11];
+  std::filesystem::remove(gone);
+  const auto result = testing::run_protogcd({"report", folder / "run", "--export", folder / "out"});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const std::string warning = "1 of 80 images cannot be read and have no thumbnail, the first: ";
+  const std::size_t of_page = result.errors.find(warning + gone.string());
+  if (!has_report_page()) return;
+  EXPECT_NE(result.errors.find(warning + gone.string(), of_page + 1), std::string::npos)
+      << "not of the exported sheet: " << result.errors;
+}
+
 TEST(RunExport, ARunWithoutEmbeddingsIsRefused) {
   const TemporaryFolder folder;
   write_run(folder / "run");
