@@ -22,6 +22,7 @@
 #include "protogcd/image/encode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/findings_data.h"
+#include "protogcd/report/page_images.h"
 #include "protogcd/report/sprites.h"
 #include "protogcd/run/metrics_file.h"
 #include "protogcd/run/run_files.h"
@@ -276,32 +277,6 @@ Json by_epoch_of(const RunResult& result) {
   return json;
 }
 
-/// Which image gets which thumbnail: those of the cards and the outliers first, so that a page
-/// needs few sheets to open, and has what it shows most where there are too many images.
-std::vector<std::size_t> thumbnail_order(const RunImages& images, std::size_t classes) {
-  constexpr std::size_t kShownOfClass = 4;  // as many most and least typical ones as a card shows
-  std::vector<std::vector<std::size_t>> members(classes);
-  for (std::size_t i = 0; i < images.path.size(); ++i)
-    members[static_cast<std::size_t>(images.label[i])].push_back(i);
-  std::vector<std::size_t> order;
-  std::vector<bool> taken(images.path.size());
-  const auto take = [&](std::size_t image) {
-    if (!taken[image]) order.push_back(image);
-    taken[image] = true;
-  };
-  for (auto& list : members) {
-    std::ranges::stable_sort(list, std::greater(),
-                             [&](std::size_t i) { return images.typicality[i]; });
-    for (std::size_t i = 0; i < std::min(kShownOfClass, list.size()); ++i) take(list[i]);
-    for (std::size_t i = list.size() - std::min(kShownOfClass, list.size()); i < list.size(); ++i)
-      take(list[i]);
-  }
-  for (std::size_t i = 0; i < images.path.size(); ++i)
-    if (images.is_outlier[i]) take(i);
-  for (std::size_t i = 0; i < images.path.size(); ++i) take(i);
-  return order;
-}
-
 /// Sheets of thumbnails, and the place of each image on them.
 Sprites thumbnails_of(const RunContents& run, const Context& context) {
   const auto order = thumbnail_order(run.images, run.classes.size());
@@ -359,8 +334,17 @@ Json identity_of(const fs::path& folder, const std::string& config) {
 
 Json report_data(const RunContents& run, const FeatureMap& map, const Context& context) {
   const fs::path& folder = run.folder;
-  const RunImages& images = run.images;
   const auto& embeddings = run.embeddings;
+  // Classes and their confusion are those of all images.
+  const std::size_t total = run.images.path.size();
+  const std::optional<RunContents> sample =
+      total > kMostOnPage ? std::optional(page_sample(run, kMostOnPage)) : std::nullopt;
+  const RunContents& shown = sample ? *sample : run;
+  const RunImages& images = shown.images;
+  if (sample) {
+    context.log.info(fmt::format("the page shows {} of the {} images (predictions.csv has all)",
+                                 images.path.size(), total));
+  }
   const fs::path config_file = folder / run_files::kConfig;
   const std::string config = fs::exists(config_file) ? read_text_file(config_file) : "";
   const RunResult result = read_result(folder / run_files::kResult);
@@ -368,24 +352,25 @@ Json report_data(const RunContents& run, const FeatureMap& map, const Context& c
                {"estimate", estimate_of(result)},
                {"tuning", tuning_of(result)},
                {"classes", classes_of(result, run)}};
-  const Sprites sprites = thumbnails_of(run, context);
+  const Sprites sprites = thumbnails_of(shown, context);
   const auto truth_names = embeddings ? embeddings->truth_names : std::vector<std::string>{};
   data.update(Json{{"title", absolute_folder(folder).filename().string()},
                    {"run", identity_of(folder, config)},
                    {"version", fmt::format("protogcd {}", kVersion)},
                    {"truths", run.has_truth() ? Json(truth_names) : Json::array()},
                    {"sprites", sprites_data(sprites)},
-                   {"map", map_of(run, map, result.epochs > 0)},
-                   {"attention", run.attention ? attention_of(*run.attention) : Json(nullptr)},
+                   {"map", map_of(shown, map, result.epochs > 0)},
+                   {"attention", shown.attention ? attention_of(*shown.attention) : Json(nullptr)},
                    {"epochs", epochs_of(folder / run_files::kMetrics, folder / run_files::kRun)},
                    {"by_epoch", by_epoch_of(result)},
-                   {"queue", queue_of(run)},
+                   {"queue", queue_of(shown)},
                    {"likely", likely_of(images)},
-                   {"confusion", confusion_of(images, truth_names, run.classes.size())},
+                   {"confusion", confusion_of(run.images, truth_names, run.classes.size())},
                    {"skipped", skipped_of(folder / run_files::kSkipped)},
                    {"findings", findings_data(run, result, context)},
                    {"config", config}});
-  data["images"] = {{"path", images.path},
+  data["images"] = {{"total", total},
+                    {"path", images.path},
                     {"class", images.label},
                     {"confidence", images.confidence},
                     {"typicality", images.typicality},

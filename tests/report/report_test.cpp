@@ -13,6 +13,7 @@
 #include "protogcd/image/decode.h"
 #include "protogcd/report/base64.h"
 #include "protogcd/report/page.h"
+#include "protogcd/report/page_images.h"
 #include "protogcd/report/report.h"
 #include "protogcd/report/report_data.h"
 #include "protogcd/report/run_export.h"
@@ -308,6 +309,55 @@ TEST(ReportData, LinesOfMetricsThatAreNoneAreLeftOut) {
   write_file_atomically(folder / "run/metrics.jsonl",
                         good + "{\"epoch\": 3, \"train\": 4}\n{\"epoch\": 3, \"tr");
   EXPECT_EQ(data_of(folder / "run").at("epochs").size(), 3u);
+}
+
+TEST(PageSample, KeepsWhatThePageSpeaksOfAndOthersEvenly) {
+  const TemporaryFolder folder;
+  write_run(folder / "run");
+  RunContents run = read_run(folder / "run");
+  run.embeddings->rows.resize(20);  // of many images some are on the map
+  const RunContents sample = page_sample(run, 60);
+  const std::size_t shown = sample.images.path.size();
+  EXPECT_LE(shown, 60u);
+  EXPECT_GT(shown, 40u);
+  const auto place_of = [&](const std::string& path) {
+    return std::ranges::find(run.images.path, path) - run.images.path.begin();
+  };
+  // Every image is the one that it was.
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto was = static_cast<std::size_t>(place_of(sample.images.path[i]));
+    ASSERT_LT(was, run.images.path.size());
+    EXPECT_EQ(sample.files()[i], run.files()[was]);
+    EXPECT_EQ(sample.images.label[i], run.images.label[was]);
+    EXPECT_EQ(sample.images.truth[i], run.images.truth[was]);
+    EXPECT_EQ(sample.images.typicality[i], run.images.typicality[was]);
+    EXPECT_EQ(sample.images.is_outlier[i], run.images.is_outlier[was]);
+    for (std::size_t c = 0; c < run.images.likeliest; ++c)
+      EXPECT_EQ(sample.images.probability[i * run.images.likeliest + c],
+                run.images.probability[was * run.images.likeliest + c]);
+  }
+  // What names images names the same ones.
+  ASSERT_EQ(sample.embeddings->rows.size(), run.embeddings->rows.size());
+  for (std::size_t i = 0; i < run.embeddings->rows.size(); ++i)
+    EXPECT_EQ(sample.images.path[static_cast<std::size_t>(sample.embeddings->rows[i])],
+              run.images.path[static_cast<std::size_t>(run.embeddings->rows[i])]);
+  ASSERT_EQ(sample.queue.size(), run.queue.size());
+  for (std::size_t i = 0; i < run.queue.size(); ++i)
+    EXPECT_EQ(sample.images.path[sample.queue[i].image], run.images.path[run.queue[i].image]);
+  ASSERT_EQ(sample.attention.has_value(), run.attention.has_value());
+  for (std::size_t i = 0; run.attention && i < run.attention->images.size(); ++i)
+    EXPECT_EQ(sample.images.path[static_cast<std::size_t>(sample.attention->images[i])],
+              run.images.path[static_cast<std::size_t>(run.attention->images[i])]);
+  // The most and the least typical image of each class are on its card.
+  for (std::int32_t k = 0; k < 4; ++k) {
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < run.images.path.size(); ++i)
+      if (run.images.label[i] == k) members.push_back(i);
+    const auto [least, most] =
+        std::ranges::minmax_element(members, {}, [&](auto i) { return run.images.typicality[i]; });
+    for (const std::size_t image : {*least, *most})
+      EXPECT_THAT(sample.images.path, ::testing::Contains(run.images.path[image]));
+  }
 }
 
 TEST(RunContents, ImagesThatWereMovedAreFoundBelowTheirNewFolder) {

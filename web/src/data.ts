@@ -13,6 +13,7 @@ export interface ClassInfo {
 }
 
 export interface Images {
+  total: number; // of the run; the page shows fewer where these are very many
   path: string[];
   class: number[];
   confidence: number[];

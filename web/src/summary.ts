@@ -23,6 +23,11 @@ export function summary(report: Report): HTMLElement {
   cards.append(card(duration(s.seconds), s.epochs ? `${s.epochs} epochs` : 'without training', `${s.device}${counting}${trying}`));
   const children: Node[] = [cards];
   if (s.suspect) children.push(h('p', { class: 'problem', role: 'note' }, sentence(s.suspect)));
+  const shown = report.images.path.length;
+  if (shown < report.images.total) {
+    const words = `This page shows ${count(shown)} of the ${count(report.images.total)} images: those of the map, of the classes' cards and of what to label next, and others evenly. Numbers are of all images, and predictions.csv lists them all.`;
+    children.push(h('p', { role: 'note' }, words));
+  }
   if (s.next) children.push(h('p', { class: 'lead', role: 'note' }, 'This was a first look, without training. Now train: ', h('code', {}, s.next)));
   if (report.estimate) children.push(estimate(report));
   if (report.tuning) children.push(h('p', { class: 'tuning' }, report.tuning.words));
