@@ -19,6 +19,7 @@ namespace protogcd {
 namespace {
 
 constexpr std::size_t kBufferSize = 1 << 18;
+constexpr std::string_view kUnfinishedEnding = ".partial";
 
 [[noreturn]] void throw_file_error(const char* action, const std::filesystem::path& path,
                                    int code) {
@@ -32,7 +33,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 /// A hidden name beside the target, with something in it that tells writers apart where they need
 /// that.
 std::filesystem::path temporary_name(const std::filesystem::path& target, const std::string& own) {
-  return folder_of(target) / fmt::format(".{}{}.partial", target.filename().string(), own);
+  return folder_of(target) /
+         fmt::format(".{}{}{}", target.filename().string(), own, kUnfinishedEnding);
 }
 
 }  // namespace
@@ -155,6 +157,11 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
   AtomicFile file(path);
   file.write(bytes);
   file.commit();
+}
+
+bool is_unfinished_file(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with('.') && name.ends_with(kUnfinishedEnding);
 }
 
 void create_folders(const std::filesystem::path& path) {

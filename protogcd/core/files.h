@@ -45,6 +45,9 @@ class AtomicFile {
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+/// Whether this is the hidden name of a file that a kill kept from getting its own.
+bool is_unfinished_file(const std::filesystem::path& path);
+
 /// Makes the names in a folder outlast a power failure, where its file system can.
 void flush_folder(const std::filesystem::path& path);
 

@@ -20,6 +20,7 @@ constexpr const char* kLockFile = ".lock";
 /// All that a run writes at its top.
 bool is_of_a_run(const std::string& name) {
   using namespace run_files;
+  if (is_unfinished_file(name)) return true;
   for (const char* known :
        {kLockFile, kConfig,      kRun,     kEstimate, kEstimateScores, kTune,
         kStarts,   kConfidence,  kForeign, kMetrics,  kPredictions,    kLabelNext,
@@ -34,6 +35,7 @@ bool is_of_a_run(const std::string& name) {
 /// What a run writes before it has anything to lose: a failed one may be begun again.
 bool is_of_a_beginning(const std::string& name) {
   using namespace run_files;
+  if (is_unfinished_file(name)) return true;
   for (const char* known :
        {kLockFile, kConfig, kRun, kLabels, kRounds, kImages, kSkipped, kFindings, kBank}) {
     if (name == known) return true;

@@ -253,6 +253,21 @@ TEST(Resume, ARunKilledBeforeItsListOfImagesWritesIt) {
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(run) / ".images.csv.partial"));
 }
 
+TEST(Resume, ARunKilledBeforeItsConfigurationHadItsNameIsBegunAgain) {
+  const TinyRun work;
+  for (const char* how : {"", "--overwrite"}) {
+    const std::filesystem::path run = work.folder / "run";
+    remove_folder(run);
+    create_folders(run);
+    write_file_atomically(run / ".lock", "");
+    write_file_atomically(run / ".config.toml.partial", "epochs = 3");
+    auto words = work.train("run");
+    if (*how != 0) words.emplace_back(how);
+    json_of(run_protogcd(words));
+    EXPECT_FALSE(std::filesystem::exists(run / ".config.toml.partial"));
+  }
+}
+
 TEST(Resume, TwoProcessesDoNotShareARun) {
   const StoppedRun work;
   const auto lock = work.folder / "run/.lock";
