@@ -117,7 +117,7 @@ asan tsan coverage: setup ## tests of the torch-free areas under a sanitizer, or
 	@$(MAKE) --no-print-directory build-$@
 	@cd build/$@ && ctest --output-on-failure -j $(JOBS) -LE slow
 
-# libtorch is not instrumented: what our own code does with its memory is seen, and leaks of it are named in tests/campaign/leaks.txt.
+# libtorch is not instrumented: what our own code does with its memory is seen, not what it does by itself.
 asan-program: setup ## the whole program, libtorch included, under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory build-asan-program
 	@tests/campaign/sanitized.py --program build/asan-program/bin/protogcd

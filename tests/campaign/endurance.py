@@ -49,7 +49,8 @@ def minutes(samples):
 
 
 def grew(rows):
-    """In words, where the end is above what was reached once everything had been used: after the first quarter."""
+    """In words, where the end is above what was reached once everything had been used: after the first quarter of the work itself."""
+    rows = rows[next((i for i, row in enumerate(rows) if row["rate"] > 0), 0):]
     if len(rows) < 6:
         return []
     early, late = rows[len(rows) // 4], rows[-1]
