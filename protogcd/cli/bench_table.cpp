@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
@@ -37,11 +38,11 @@ void show_bench_table(const std::vector<std::string>& columns,
     session.print_json({{"results", results}});
     return;
   }
-  fmt::print("{}\n", join(columns, ","));
+  say_data(join(columns, ",") + "\n");
   for (const auto& row : rows) {
     std::vector<std::string> fields;
     for (const auto& field : row) fields.push_back(csv_field(field));
-    fmt::print("{}\n", join(fields, ","));
+    say_data(join(fields, ",") + "\n");
   }
 }
 

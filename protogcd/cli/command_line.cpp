@@ -197,7 +197,7 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
 int report(const std::string& message, const std::string& hint, ErrorKind kind) {
   const char* prefix = kind == ErrorKind::kInterrupted ? "" : "error: ";
   fmt::print(stderr, "protogcd: {}{}\n", prefix, one_line(message));
-  if (!hint.empty()) fmt::print(stderr, "  {}\n", hint);
+  if (!hint.empty()) fmt::print(stderr, "  {}\n", one_line(hint));
   return static_cast<int>(kind);
 }
 
@@ -218,7 +218,7 @@ void declare_common_options(OptionTable& table, CommonOptions& options) {
 void Session::print_json(const nlohmann::json& object) const {
   if (answer) return answer(object);
   // Names of files need not be UTF-8; a replacement character keeps the object valid.
-  fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  say_data(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 namespace {

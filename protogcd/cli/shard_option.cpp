@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/core/json.h"
 #include "protogcd/data/shard.h"
 
@@ -18,7 +19,7 @@ void declare_shard(OptionTable& table, std::string& shard) {
 
 void tell_finished_shard(const std::filesystem::path& out, const Session& session) {
   if (session.json()) return session.print_json({{"out", out.string()}, {"was_finished", true}});
-  fmt::print("{}: finished already\n", out.string());
+  say("{}: finished already\n", out.string());
 }
 
 }  // namespace protogcd::cli

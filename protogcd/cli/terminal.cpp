@@ -7,8 +7,6 @@
 
 #include <algorithm>
 
-#include "protogcd/core/text.h"
-
 namespace protogcd::cli {
 namespace {
 
@@ -33,6 +31,17 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 }
 
 }  // namespace
+
+void say_lines(std::string_view lines) {
+  for (std::size_t end; (end = lines.find('\n')) != lines.npos; lines.remove_prefix(end + 1))
+    fmt::print("{}\n", one_line(lines.substr(0, end)));
+  fmt::print("{}", one_line(lines));
+}
+
+void say_data(std::string_view lines) {
+  if (::isatty(STDOUT_FILENO) == 1) return say_lines(lines);
+  fmt::print("{}", lines);
+}
 
 std::string flag_of(std::string_view key) {
   return fmt::format("--{}", kebab_case(key));
@@ -69,24 +78,26 @@ ProgressSink::Pace StreamProgress::pace() const {
 
 void StreamProgress::show(const ProgressState& state) {
   const std::lock_guard lock(mutex_);
+  const std::string task = one_line(state.text);
   if (bar_) {
     const int filled =
         state.total == 0
             ? kBarWidth
             : static_cast<int>(kBarWidth * std::min(state.done, state.total) / state.total);
-    std::string text = fmt::format("[{:-<{}}] {}", std::string(filled, '#'), kBarWidth, state.text);
+    std::string text = fmt::format("[{:-<{}}] {}", std::string(filled, '#'), kBarWidth, task);
     const std::size_t width = text.size();
     text.append(shown_width_ > width ? shown_width_ - width : 0, ' ');
     shown_width_ = state.last ? 0 : width;
     fmt::print(stream_, "\r{}{}", text, state.last ? "\n" : "");
   } else {
-    fmt::print(stream_, "{}\n", state.text);
+    fmt::print(stream_, "{}\n", task);
   }
   std::fflush(stream_);
 }
 
-void StreamProgress::say(const std::string& line) {
+void StreamProgress::say(const std::string& news) {
   const std::lock_guard lock(mutex_);
+  const std::string line = one_line(news);
   // Over the bar, which the next `show` draws again below.
   const std::size_t covered = shown_width_ > line.size() ? shown_width_ - line.size() : 0;
   fmt::print(stream_, "{}{}{}\n", bar_ ? "\r" : "", line, std::string(bar_ ? covered : 0, ' '));

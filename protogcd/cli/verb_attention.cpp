@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -65,8 +66,7 @@ void attention(const AttentionVerbOptions& options, Session& session) {
   if (session.json()) {
     return session.print_json({{"out", options.out.string()}, {"heads", heads}, {"images", paths}});
   }
-  fmt::print(
-      "{}: {} images, two rows each: the view and {} heads of the last block before and "
+  say("{}: {} images, two rows each: the view and {} heads of the last block before and "
       "after training\n",
       options.out.string(), paths.size(), heads);
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "protogcd/cli/bench_photos.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/safetensors.h"
@@ -167,15 +168,15 @@ void EmbedBenchmark::print() const {
                          {"share_of_shared_bound", embed_.median() / shared()}});
     return;
   }
-  fmt::print("{}, {}, {} threads, batches of {}, {} JPEGs of {}x{}; medians of {} runs\n",
-             options_.backbone, placement_.device.str(), session_.context.threads, batch_,
-             options_.images, photos_.size().width, photos_.size().height, options_.runs);
-  fmt::print("{:28} {:>10.1f} images/s\n", "decoding alone", decoding_.median());
-  fmt::print("{:28} {:>10.1f}\n", "model alone", model_.median());
-  fmt::print("{:28} {:>10.1f}   {:.1f}% of the slower one\n", "embed", embed_.median(),
-             100 * embed_.median() / slower());
-  fmt::print("{:28} {:>10.1f}   embed is {:.1f}% of it\n", "both in turn on all cores", shared(),
-             100 * embed_.median() / shared());
+  say("{}, {}, {} threads, batches of {}, {} JPEGs of {}x{}; medians of {} runs\n",
+      options_.backbone, placement_.device.str(), session_.context.threads, batch_, options_.images,
+      photos_.size().width, photos_.size().height, options_.runs);
+  say("{:28} {:>10.1f} images/s\n", "decoding alone", decoding_.median());
+  say("{:28} {:>10.1f}\n", "model alone", model_.median());
+  say("{:28} {:>10.1f}   {:.1f}% of the slower one\n", "embed", embed_.median(),
+      100 * embed_.median() / slower());
+  say("{:28} {:>10.1f}   embed is {:.1f}% of it\n", "both in turn on all cores", shared(),
+      100 * embed_.median() / shared());
 }
 
 }  // namespace

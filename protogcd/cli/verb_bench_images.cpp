@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "protogcd/cli/bench_photos.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -273,23 +274,22 @@ void ImagesBenchmark::print() const {
     session_.print_json(to_json());
     return;
   }
-  fmt::print("JPEG {}x{} (quality 90, {} on average): decode, resize to {}, crop {}; {} kernel\n",
-             photos_.size().width, photos_.size().height, human_bytes(photos_.mean_bytes()),
-             kView.short_side, kView.crop, kernel_name());
-  fmt::print("{:26} {:>9} {:>9} {:>9}   ({} runs)\n", "images per second", "median", "lowest",
-             "highest", options_.runs);
-  fmt::print("{}", one_core_.row("protogcd, per core"));
-  fmt::print("{}", all_threads_.row(fmt::format("protogcd, {} threads", session_.context.threads)));
-  if (!fast_.values.empty()) fmt::print("{}", fast_.row("--fast-decode, per core"));
-  fmt::print("{}", strong_.row("strong views, per core"));
+  say("JPEG {}x{} (quality 90, {} on average): decode, resize to {}, crop {}; {} kernel\n",
+      photos_.size().width, photos_.size().height, human_bytes(photos_.mean_bytes()),
+      kView.short_side, kView.crop, kernel_name());
+  say("{:26} {:>9} {:>9} {:>9}   ({} runs)\n", "images per second", "median", "lowest", "highest",
+      options_.runs);
+  say_lines(one_core_.row("protogcd, per core"));
+  say_lines(all_threads_.row(fmt::format("protogcd, {} threads", session_.context.threads)));
+  if (!fast_.values.empty()) say_lines(fast_.row("--fast-decode, per core"));
+  say_lines(strong_.row("strong views, per core"));
   if (!pillow_.values.empty()) {
-    fmt::print("{}", pillow_.row(fmt::format("Pillow {}, per core", pillow_version_)));
-    fmt::print("{:.2f} times Pillow per core, same pixels\n",
-               one_core_.median() / pillow_.median());
+    say_lines(pillow_.row(fmt::format("Pillow {}, per core", pillow_version_)));
+    say("{:.2f} times Pillow per core, same pixels\n", one_core_.median() / pillow_.median());
   }
   if (!fast_.values.empty()) {
-    fmt::print("--fast-decode: {:.2f} times the exact path, not the same pixels\n",
-               fast_.median() / one_core_.median());
+    say("--fast-decode: {:.2f} times the exact path, not the same pixels\n",
+        fast_.median() / one_core_.median());
   }
 }
 

@@ -10,6 +10,7 @@
 #include "protogcd/cli/cluster_input.h"
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/processes.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/cluster/kmeans.h"
 #include "protogcd/cluster/sampled.h"
@@ -265,28 +266,27 @@ nlohmann::json to_json(const Agreement& agreement) {
 void print_words(const ClusterVerbOptions& options, const ClusterInput& input,
                  const Clustering& result, const std::vector<std::int64_t>& sizes,
                  bool semi_supervised, const std::optional<Agreement>& agreement) {
-  fmt::print("{} rows in {} clusters by {}; inertia {:.6g}, {} iterations\n", input.rows.size(),
-             sizes.size(), semi_supervised ? "semi-supervised k-means" : "k-means", result.inertia,
-             result.iterations);
-  fmt::print("{:>8} {:>8}\n", "cluster", "rows");
+  say("{} rows in {} clusters by {}; inertia {:.6g}, {} iterations\n", input.rows.size(),
+      sizes.size(), semi_supervised ? "semi-supervised k-means" : "k-means", result.inertia,
+      result.iterations);
+  say("{:>8} {:>8}\n", "cluster", "rows");
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     const bool old = semi_supervised && k < input.dataset.old_classes;
-    fmt::print("{:>8} {:>8}{}\n", k, sizes[k], old ? "  " + input.dataset.classes[k] : "");
+    say("{:>8} {:>8}{}\n", k, sizes[k], old ? "  " + input.dataset.classes[k] : "");
   }
   if (agreement) {
     const auto percent = [](double value) {
       return std::isnan(value) ? std::string("-") : fmt::format("{:.1f}", 100 * value);
     };
-    fmt::print("{} rows with a known class: All {}, Old {}, New {}; NMI {:.3f}, ARI {:.3f}\n",
-               agreement->rows, percent(agreement->accuracy.all),
-               percent(agreement->accuracy.old_classes), percent(agreement->accuracy.new_classes),
-               agreement->nmi, agreement->ari);
+    say("{} rows with a known class: All {}, Old {}, New {}; NMI {:.3f}, ARI {:.3f}\n",
+        agreement->rows, percent(agreement->accuracy.all), percent(agreement->accuracy.old_classes),
+        percent(agreement->accuracy.new_classes), agreement->nmi, agreement->ari);
   }
   if (const std::size_t skipped = skipped_files(input); skipped > 0)
-    fmt::print("{} images skipped\n", skipped);
-  if (!options.out.empty()) fmt::print("{}\n", options.out.string());
+    say("{} images skipped\n", skipped);
+  if (!options.out.empty()) say("{}\n", options.out.string());
   if (!options.save_model.empty())
-    fmt::print("{}: a model with the centroids as prototypes\n", options.save_model.string());
+    say("{}: a model with the centroids as prototypes\n", options.save_model.string());
 }
 
 /// Several processes share the rows of a file, which all of them map.

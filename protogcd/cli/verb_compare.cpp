@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -42,24 +43,22 @@ nlohmann::json to_json(const RunComparison& comparison) {
 }
 
 void print_comparison(const RunComparison& comparison) {
-  fmt::print("{} of {} images agree ({:.1f}%); NMI {:.3f}, ARI {:.3f}\n", comparison.agreeing,
-             comparison.images, 100 * comparison.agreement(), comparison.nmi, comparison.ari);
+  say("{} of {} images agree ({:.1f}%); NMI {:.3f}, ARI {:.3f}\n", comparison.agreeing,
+      comparison.images, 100 * comparison.agreement(), comparison.nmi, comparison.ari);
   if (comparison.only_first + comparison.only_second > 0) {
-    fmt::print("not compared: {} images of the first run alone, {} of the second\n",
-               comparison.only_first, comparison.only_second);
+    say("not compared: {} images of the first run alone, {} of the second\n", comparison.only_first,
+        comparison.only_second);
   }
   std::size_t first = 7, second = 7;
   for (const MatchedClasses& found : comparison.classes) {
     first = std::max(first, found.first.size());
     second = std::max(second, found.second.size());
   }
-  fmt::print("{:<{}}  {:<{}}  images  images    both  agreement\n", "class 1", first, "class 2",
-             second);
+  say("{:<{}}  {:<{}}  images  images    both  agreement\n", "class 1", first, "class 2", second);
   for (const MatchedClasses& found : comparison.classes) {
-    fmt::print("{:<{}}  {:<{}}  {:>6}  {:>6}  {:>6}  {:>8.1f}%\n",
-               found.first.empty() ? "-" : found.first, first,
-               found.second.empty() ? "-" : found.second, second, found.images_first,
-               found.images_second, found.both, 100 * found.agreement());
+    say("{:<{}}  {:<{}}  {:>6}  {:>6}  {:>6}  {:>8.1f}%\n", found.first.empty() ? "-" : found.first,
+        first, found.second.empty() ? "-" : found.second, second, found.images_first,
+        found.images_second, found.both, 100 * found.agreement());
   }
 }
 
@@ -92,8 +91,8 @@ void compare(const CompareVerbOptions& options, Session& session) {
   }
   print_comparison(comparison);
   if (!options.out.empty()) {
-    fmt::print("{}: the {} images on which they differ\n", options.out.string(),
-               comparison.differing.size());
+    say("{}: the {} images on which they differ\n", options.out.string(),
+        comparison.differing.size());
   }
 }
 

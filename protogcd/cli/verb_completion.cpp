@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "protogcd/cli/completion.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 
 namespace protogcd::cli {
@@ -20,7 +21,7 @@ Verb completion_verb() {
                 .required();
             return [shell](Session&) {
               const auto verbs = all_verbs();
-              fmt::print("{}", *shell == "bash" ? bash_completion(verbs) : zsh_completion(verbs));
+              say_data(*shell == "bash" ? bash_completion(verbs) : zsh_completion(verbs));
             };
           }};
 }

@@ -6,6 +6,7 @@
 
 #include "protogcd/cli/corruption_options.h"
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -51,9 +52,9 @@ void corrupt_images(CorruptVerbOptions options, Session& session) {
     print_json(session, folders, summary);
     return;
   }
-  fmt::print("{}: {} images, {} corruptions, {} severities: {} files\n", folders.out.string(),
-             summary.images, folders.corruptions.size(), folders.severities.size(), summary.files);
-  if (summary.skipped > 0) fmt::print("{} images skipped, see skipped.csv\n", summary.skipped);
+  say("{}: {} images, {} corruptions, {} severities: {} files\n", folders.out.string(),
+      summary.images, folders.corruptions.size(), folders.severities.size(), summary.files);
+  if (summary.skipped > 0) say("{} images skipped, see skipped.csv\n", summary.skipped);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/files.h"
@@ -38,12 +39,12 @@ void list_datasets(Session& session) {
     session.print_json({{"datasets", rows}});
     return;
   }
-  fmt::print("{:12} {:20} {:>6} {:>5} {:>9} {:>11} {:>7}\n", "name", "", "k_old", "k", "labelled",
-             "unlabelled", "test");
+  say("{:12} {:20} {:>6} {:>5} {:>9} {:>11} {:>7}\n", "name", "", "k_old", "k", "labelled",
+      "unlabelled", "test");
   for (const auto& info : benchmarks()) {
-    fmt::print("{:12} {:20} {:>6} {:>5} {:>9} {:>11} {:>7}\n             needs: {}\n", info.name,
-               info.title, info.old_classes, info.classes, info.labelled, info.unlabelled,
-               info.test, info.layout);
+    say("{:12} {:20} {:>6} {:>5} {:>9} {:>11} {:>7}\n             needs: {}\n", info.name,
+        info.title, info.old_classes, info.classes, info.labelled, info.unlabelled, info.test,
+        info.layout);
   }
 }
 
@@ -90,27 +91,27 @@ nlohmann::json duplicate_groups(const Dataset& dataset, const DuplicateReport& r
 }
 
 void print_summary(const Dataset& dataset, const DuplicateReport& duplicates) {
-  fmt::print("{}\n", dataset.name);
+  say("{}\n", dataset.name);
   for (const SampleSet set : kSets) {
     const std::size_t count = dataset.count(set);
     const bool none = set == SampleSet::kTest && count == 0;
-    fmt::print("  {:11} {}\n", sample_set_name(set), none ? "none" : fmt::format("{}", count));
+    say("  {:11} {}\n", sample_set_name(set), none ? "none" : fmt::format("{}", count));
   }
-  fmt::print("  {:11} {} old, {} new\n", "classes", dataset.old_classes,
-             dataset.classes.size() - dataset.old_classes);
-  fmt::print("  {:11} {} copies in {} groups\n", "duplicates", duplicates.extra_files(),
-             duplicates.groups.size());
+  say("  {:11} {} old, {} new\n", "classes", dataset.old_classes,
+      dataset.classes.size() - dataset.old_classes);
+  say("  {:11} {} copies in {} groups\n", "duplicates", duplicates.extra_files(),
+      duplicates.groups.size());
   if (!duplicates.unreadable.empty()) {
-    fmt::print("  {:11} {} files, the first: {}\n", "unreadable", duplicates.unreadable.size(),
-               duplicates.unreadable.front());
+    say("  {:11} {} files, the first: {}\n", "unreadable", duplicates.unreadable.size(),
+        duplicates.unreadable.front());
   }
   if (dataset.classes.empty()) return;
-  fmt::print("\n{:>5}  {:5} {:>9} {:>11} {:>6}  {}\n", "label", "known", "labelled", "unlabelled",
-             "test", "class");
+  say("\n{:>5}  {:5} {:>9} {:>11} {:>6}  {}\n", "label", "known", "labelled", "unlabelled", "test",
+      "class");
   const auto counts = class_counts(dataset);
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    fmt::print("{:>5}  {:5} {:>9} {:>11} {:>6}  {}\n", i, i < dataset.old_classes ? "old" : "new",
-               counts[i][0], counts[i][1], counts[i][2], dataset.classes[i]);
+    say("{:>5}  {:5} {:>9} {:>11} {:>6}  {}\n", i, i < dataset.old_classes ? "old" : "new",
+        counts[i][0], counts[i][1], counts[i][2], dataset.classes[i]);
   }
 }
 
@@ -154,9 +155,9 @@ void write_split(Session& session, const SplitOptions& options) {
     session.print_json(summary);
     return;
   }
-  fmt::print("{}: {} labelled, {} unlabelled, {} test\n", options.csv.string(),
-             dataset.count(SampleSet::kLabelled), dataset.count(SampleSet::kUnlabelled),
-             dataset.count(SampleSet::kTest));
+  say("{}: {} labelled, {} unlabelled, {} test\n", options.csv.string(),
+      dataset.count(SampleSet::kLabelled), dataset.count(SampleSet::kUnlabelled),
+      dataset.count(SampleSet::kTest));
 }
 
 }  // namespace

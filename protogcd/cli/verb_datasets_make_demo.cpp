@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
@@ -38,13 +39,13 @@ void make_demo(const MakeDemoOptions& options, Session& session) {
     return;
   }
   const std::string out = demo.out.string();
-  fmt::print("{}/labelled     {:5} images of {} old classes, a folder each\n", out,
-             summary.labelled, summary.old_classes);
-  fmt::print("{}/unlabelled   {:5} images: the rest of the old classes, and {} new ones\n", out,
-             summary.unlabelled, summary.new_classes);
-  fmt::print("{}/outliers     {:5} images of {} classes that are in neither\n", out,
-             summary.outliers, summary.outlier_classes);
-  fmt::print("{}/truth.csv    the hidden labels, for evaluation alone\n", out);
+  say("{}/labelled     {:5} images of {} old classes, a folder each\n", out, summary.labelled,
+      summary.old_classes);
+  say("{}/unlabelled   {:5} images: the rest of the old classes, and {} new ones\n", out,
+      summary.unlabelled, summary.new_classes);
+  say("{}/outliers     {:5} images of {} classes that are in neither\n", out, summary.outliers,
+      summary.outlier_classes);
+  say("{}/truth.csv    the hidden labels, for evaluation alone\n", out);
 }
 
 }  // namespace

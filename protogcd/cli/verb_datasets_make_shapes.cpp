@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
@@ -34,8 +35,8 @@ void make_shapes(const MakeShapesOptions& options, Session& session) {
                         {"images", shapes.classes * shapes.per_class}});
     return;
   }
-  fmt::print("{}   {} images of {} shapes, a folder each\n", shapes.out.string(),
-             shapes.classes * shapes.per_class, shapes.classes);
+  say("{}   {} images of {} shapes, a folder each\n", shapes.out.string(),
+      shapes.classes * shapes.per_class, shapes.classes);
 }
 
 }  // namespace

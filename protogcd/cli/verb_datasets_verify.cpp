@@ -91,17 +91,16 @@ void print_text(const Findings& findings) {
   const std::size_t count = findings.unreadable.size();
   for (std::size_t i = 0; i < std::min(count, kMostListed); ++i) {
     const auto& [path, reason] = findings.unreadable[i];
-    fmt::print("cannot be read: {}\n", one_line(path + ": " + reason));
+    say("cannot be read: {}: {}\n", path, reason);
   }
   if (count > kMostListed) {
-    fmt::print("and {} more (--skipped FILE.csv lists them all)\n", count - kMostListed);
+    say("and {} more (--skipped FILE.csv lists them all)\n", count - kMostListed);
   }
-  for (const auto& problem : findings.check.problems)
-    fmt::print("problem: {}\n", one_line(problem));
-  for (const auto& note : findings.check.notes) fmt::print("note: {}\n", one_line(note));
+  for (const auto& problem : findings.check.problems) say("problem: {}\n", problem);
+  for (const auto& note : findings.check.notes) say("note: {}\n", note);
   if (findings.check.problems.empty()) {
-    fmt::print("{} image files read, {}\n", findings.image_files - count,
-               count == 0 ? "all is there" : "else all is there");
+    say("{} image files read, {}\n", findings.image_files - count,
+        count == 0 ? "all is there" : "else all is there");
   }
 }
 

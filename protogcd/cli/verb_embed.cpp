@@ -6,6 +6,7 @@
 #include "protogcd/cli/feature_model.h"
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/shard_option.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
@@ -46,9 +47,9 @@ void embed(EmbedVerbOptions options, Session& session) {
                         {"images_per_second", rate}});
     return;
   }
-  fmt::print("{}: {} images, {} numbers each, {:.1f} images/s\n", summary.out.string(),
-             summary.images, summary.width, rate);
-  if (summary.skipped > 0) fmt::print("{} images skipped, see skipped.csv\n", summary.skipped);
+  say("{}: {} images, {} numbers each, {:.1f} images/s\n", summary.out.string(), summary.images,
+      summary.width, rate);
+  if (summary.skipped > 0) say("{} images skipped, see skipped.csv\n", summary.skipped);
 }
 
 }  // namespace

@@ -96,17 +96,17 @@ void write_curve(const std::filesystem::path& file, const std::vector<ClassNumbe
 
 void print_table(const std::map<std::string, ClassNumber>& rules,
                  std::optional<std::int64_t> truth) {
-  fmt::print("\n{:<12}  {:>4}  {:>9}  {:<11}  {:>8}\n", "rule", "K", "interval", "sure", "seconds");
+  say("\n{:<12}  {:>4}  {:>9}  {:<11}  {:>8}\n", "rule", "K", "interval", "sure", "seconds");
   for (const ClassNumberRule rule : kClassNumberRules) {
     const auto row = rules.find(std::string(name_of(rule)));
     if (row == rules.end()) continue;
     const ClassNumber& found = row->second;
     const bool told = found.low < found.high;
-    fmt::print("{:<12}  {:>4}  {:>9}  {:<11}  {:>8.1f}\n", row->first, found.k,
-               told ? fmt::format("{}-{}", found.low, found.high) : "",
-               told ? in_words(found.sureness) : "", found.seconds);
+    say("{:<12}  {:>4}  {:>9}  {:<11}  {:>8.1f}\n", row->first, found.k,
+        told ? fmt::format("{}-{}", found.low, found.high) : "",
+        told ? in_words(found.sureness) : "", found.seconds);
   }
-  if (truth) fmt::print("{:<12}  {:>4}\n", "in truth", *truth);
+  if (truth) say("{:<12}  {:>4}\n", "in truth", *truth);
 }
 
 void estimate_k(EstimateVerbOptions options, Session& session) {
@@ -124,7 +124,7 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   const ClassNumber found = verb.estimate();
   nlohmann::json json = found.to_json();
   if (const auto truth = verb.truth()) json["truth"] = *truth;
-  if (!session.json()) fmt::print("{}\n", found.in_words(flag_of));
+  if (!session.json()) say("{}\n", found.in_words(flag_of));
   if (options.compare) {
     auto rules = verb.others();
     rules.emplace(verb.rule(), found);
@@ -138,11 +138,11 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   }
   if (!options.curve.empty()) {
     write_curve(options.curve, verb.curve());
-    if (!session.json()) fmt::print("curve: {}\n", options.curve.string());
+    if (!session.json()) say("curve: {}\n", options.curve.string());
   }
   if (session.json()) return session.print_json(json);
   if (!options.compare) {
-    if (const auto truth = verb.truth()) fmt::print("the hidden labels have {} classes\n", *truth);
+    if (const auto truth = verb.truth()) say("the hidden labels have {} classes\n", *truth);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "protogcd/analysis/cluster_metrics.h"
 #include "protogcd/cli/corruption_options.h"
 #include "protogcd/cli/recorded_split.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -194,7 +195,7 @@ void ModelEvaluation::run(Session& session) {
   write("evaluation.json",
         json_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (session.json()) return session.print_json(json_);
-  fmt::print("{}", words_);
+  say_lines(words_);
 }
 
 void check_options(const EvaluateVerbOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/json.h"
 #include "protogcd/data/gather.h"
@@ -27,8 +28,8 @@ void gather_shards(const GatherOptions& options, Session& session) {
                         {"skipped", summary.skipped}});
     return;
   }
-  fmt::print("{}: {} shards, {} images\n", options.out.string(), summary.shards, summary.images);
-  if (summary.skipped > 0) fmt::print("{} images skipped\n", summary.skipped);
+  say("{}: {} shards, {} images\n", options.out.string(), summary.shards, summary.images);
+  if (summary.skipped > 0) say("{} images skipped\n", summary.skipped);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "protogcd/core/version.h"
 #include "protogcd/image/decode.h"
 #ifdef PROTOGCD_WITH_TORCH
+#include "protogcd/cli/terminal.h"
 #include "protogcd/nn/device.h"
 #endif
 
@@ -30,7 +31,7 @@ void print_info(Session& session) {
     return;
   }
   for (const auto& [key, value] : info.items()) {
-    fmt::print("{:14} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+    say("{:14} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -31,10 +32,10 @@ void write_table(const std::vector<GivenLabel>& labels, const std::filesystem::p
 }
 
 void print_table(const std::vector<GivenLabel>& labels) {
-  fmt::print("{}\n", "path,class,given_by");
+  say_data("path,class,given_by\n");
   for (const GivenLabel& label : labels) {
-    fmt::print("{},{},{}\n", csv_field(label.path.generic_string()), csv_field(label.class_name),
-               csv_field(label.given_by));
+    say_data(fmt::format("{},{},{}\n", csv_field(label.path.generic_string()),
+                         csv_field(label.class_name), csv_field(label.given_by)));
   }
 }
 
@@ -56,7 +57,7 @@ void show_labels(const LabelsVerbOptions& options, Session& session) {
     return session.print_json(rows);
   }
   if (options.out.empty()) return print_table(labels);
-  fmt::print("{}: {} labels\n", options.out.string(), labels.size());
+  say("{}: {} labels\n", options.out.string(), labels.size());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/json.h"
 #include "protogcd/methods/registry.h"
@@ -19,8 +20,8 @@ void list_methods(Session& session) {
   }
   if (session.json()) return session.print_json({{"methods", json}});
   for (const RegisteredMethod& method : registered_methods())
-    fmt::print("{:{}}  {}\n", method.name, width, method.summary);
-  fmt::print("\nits options: protogcd train --method NAME --help-all\n");
+    say("{:{}}  {}\n", method.name, width, method.summary);
+  say("\nits options: protogcd train --method NAME --help-all\n");
 }
 
 }  // namespace

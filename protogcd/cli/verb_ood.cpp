@@ -7,6 +7,7 @@
 #include <set>
 
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -82,16 +83,15 @@ void print_table(const OutlierStudy& study, const OodVerbOptions& options) {
   std::size_t width = 8;
   for (const std::string& name : study.sets) width = std::max(width, one_line(name).size());
   for (const OutlierRow& row : study.rows) {
-    fmt::print("\n{:{}}   FPR95   AUROC  AUPR-IN  AUPR-OUT\n", name_of(row.score), width);
+    say("\n{:{}}   FPR95   AUROC  AUPR-IN  AUPR-OUT\n", name_of(row.score), width);
     const auto line = [&](const std::string& name, const OutlierMeasures& m) {
-      fmt::print("{:{}}  {:6.2f}  {:6.2f}   {:6.2f}    {:6.2f}\n", name, width, 100 * m.fpr95_in,
-                 100 * m.auroc, 100 * m.aupr_in, 100 * m.aupr_out);
+      say("{:{}}  {:6.2f}  {:6.2f}   {:6.2f}    {:6.2f}\n", name, width, 100 * m.fpr95_in,
+          100 * m.auroc, 100 * m.aupr_in, 100 * m.aupr_out);
     };
-    for (std::size_t i = 0; i < study.sets.size(); ++i)
-      line(one_line(study.sets[i]), row.sets[i].mean);
+    for (std::size_t i = 0; i < study.sets.size(); ++i) line(study.sets[i], row.sets[i].mean);
     if (study.sets.size() > 1) line("mean", row.mean);
   }
-  if (!options.out.empty()) fmt::print("\n{}: ood.csv, ood.json, ood.md\n", options.out.string());
+  if (!options.out.empty()) say("\n{}: ood.csv, ood.json, ood.md\n", options.out.string());
 }
 
 void check_options(const OodVerbOptions& options) {
@@ -160,8 +160,8 @@ void ood(const OodVerbOptions& options, Session& session) {
                          {"sampling", options.sampling}};
   if (options.calibrate) json["calibration"] = calibrated(model, known, options);
   if (options.calibrate && !session.json()) {
-    fmt::print("{}: images with a {} score above {:.6f} are outliers now\n", options.model.string(),
-               options.scores.front(), json["calibration"]["threshold"].get<double>());
+    say("{}: images with a {} score above {:.6f} are outliers now\n", options.model.string(),
+        options.scores.front(), json["calibration"]["threshold"].get<double>());
   }
   if (sets.empty()) {
     if (session.json()) session.print_json(json);
@@ -174,7 +174,7 @@ void ood(const OodVerbOptions& options, Session& session) {
   json["scores"] = study.to_json();
   if (!options.out.empty()) write_tables(study, json, options.out);
   if (session.json()) return session.print_json(json);
-  fmt::print("{} images of known classes ({})\n", known.size(0), one_line(known_set.name));
+  say("{} images of known classes ({})\n", known.size(0), known_set.name);
   print_table(study, options);
 }
 

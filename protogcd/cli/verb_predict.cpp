@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "protogcd/cli/shard_option.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -29,7 +30,7 @@ void print_predictions(const TrainedModel& model, const SourceTable& sources,
   SkippedFiles skipped(session.bad_image_policy(), sources.size());
   nlohmann::json rows = nlohmann::json::array();
   if (!session.json())
-    fmt::print("path,class,is_new,confidence,is_outlier{}\n", more_columns.header());
+    say_data(fmt::format("path,class,is_new,confidence,is_outlier{}\n", more_columns.header()));
   const auto print = [&](const PredictedBatch& batch) {
     for (std::size_t i = 0; i < batch.sources.size(); ++i) {
       const PredictedImage image =
@@ -43,12 +44,12 @@ void print_predictions(const TrainedModel& model, const SourceTable& sources,
         more_columns.add_to(row, batch.predictions.posterior_of(i));
         rows.push_back(nlohmann::json(row));
       } else {
-        fmt::print("{},{},{},{:.6f},{}{}\n", csv_field(image.path), csv_field(image.class_name),
-                   image.is_new ? 1 : 0, image.confidence,
-                   !image.is_outlier   ? ""
-                   : *image.is_outlier ? "1"
-                                       : "0",
-                   more_columns.fields(batch.predictions.posterior_of(i)));
+        say_data(fmt::format("{},{},{},{:.6f},{}{}\n", csv_field(image.path),
+                             csv_field(image.class_name), image.is_new ? 1 : 0, image.confidence,
+                             !image.is_outlier   ? ""
+                             : *image.is_outlier ? "1"
+                                                 : "0",
+                             more_columns.fields(batch.predictions.posterior_of(i))));
       }
     }
   };
@@ -94,17 +95,17 @@ void predict(PredictVerbOptions options, Session& session) {
                         {"seconds", summary.seconds}});
     return;
   }
-  fmt::print("{}: {} images, {} of them in new classes, in {}\n", summary.out.string(),
-             summary.images, in_new, human_seconds(summary.seconds));
+  say("{}: {} images, {} of them in new classes, in {}\n", summary.out.string(), summary.images,
+      in_new, human_seconds(summary.seconds));
   if (summary.outliers > 0) {
     const OutlierCalibration& rule = *info.outliers;
-    fmt::print("{} of them are less typical than {:.0f}% of the {} (is_outlier)\n",
-               summary.outliers, 100 * rule.kept,
-               rule.held_out ? "labelled images that training did not see"
-                             : "unlabelled images of the run");
+    say("{} of them are less typical than {:.0f}% of the {} (is_outlier)\n", summary.outliers,
+        100 * rule.kept,
+        rule.held_out ? "labelled images that training did not see"
+                      : "unlabelled images of the run");
   }
   if (summary.skipped > 0)
-    fmt::print("{} images skipped, see the .skipped.csv beside it\n", summary.skipped);
+    say("{} images skipped, see the .skipped.csv beside it\n", summary.skipped);
 }
 
 }  // namespace

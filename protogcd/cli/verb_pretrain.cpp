@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
@@ -71,10 +72,10 @@ void pretrain_backbone(const PretrainVerbOptions& options, Session& session) {
     session.print_json(json_of(summary, out));
     return;
   }
-  fmt::print("{}: {} steps on {} images of {} classes, loss {:.3f}, accuracy {:.1f}%", out.string(),
-             summary.steps, summary.images, summary.classes, summary.loss, 100 * summary.accuracy);
-  if (summary.knn) fmt::print(", k-NN {:.1f}%", 100 * *summary.knn);
-  fmt::print("\n{:.0f} s, {:.0f} images/s\n", summary.seconds, summary.images_per_second);
+  say("{}: {} steps on {} images of {} classes, loss {:.3f}, accuracy {:.1f}%", out.string(),
+      summary.steps, summary.images, summary.classes, summary.loss, 100 * summary.accuracy);
+  if (summary.knn) say(", k-NN {:.1f}%", 100 * *summary.knn);
+  say("\n{:.0f} s, {:.0f} images/s\n", summary.seconds, summary.images_per_second);
 }
 
 void declare_network(OptionTable& table, PretrainOptions& o) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -71,12 +72,12 @@ void report(const ReportVerbOptions& options, Session& session) {
     export_run(run, map, options.exports, context);
     json["export"] = options.exports.string();
     if (!session.json())
-      fmt::print("{}: images.csv, and for tensorboard --logdir\n", options.exports.string());
+      say("{}: images.csv, and for tensorboard --logdir\n", options.exports.string());
   }
   if (has_report_page() || options.exports.empty()) {
     write_page(run, map, out, options.exports, context);
     json["out"] = out.string();
-    if (!session.json()) fmt::print("{}: open it in a browser\n", out.string());
+    if (!session.json()) say("{}: open it in a browser\n", out.string());
   } else {
     context.log.warning("this build of protogcd has no report page: only exports are written");
   }

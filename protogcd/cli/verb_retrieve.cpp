@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -90,9 +91,9 @@ void retrieve(const RetrieveVerbOptions& options, Session& session) {
     }
     return session.print_json(json);
   }
-  fmt::print("{} classes; each row of {}: the {} most typical images, the {} least typical\n",
-             classes.size(), (options.out / "examples.png").string(), top, top);
-  fmt::print("their paths and the rows' classes: {}\n", (options.out / "examples.csv").string());
+  say("{} classes; each row of {}: the {} most typical images, the {} least typical\n",
+      classes.size(), (options.out / "examples.png").string(), top, top);
+  say("their paths and the rows' classes: {}\n", (options.out / "examples.csv").string());
 }
 
 }  // namespace

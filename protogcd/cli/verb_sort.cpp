@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
@@ -26,12 +27,11 @@ void sort_images(const SortOptions& options, Session& session) {
                                {"classes", summary.classes},
                                {"missing", summary.missing}});
   }
-  fmt::print("{}: {} images {} into {} folders, a sheet of each in contact-sheets\n",
-             options.out.string(), summary.images, options.link ? "linked" : "copied",
-             summary.classes);
+  say("{}: {} images {} into {} folders, a sheet of each in contact-sheets\n", options.out.string(),
+      summary.images, options.link ? "linked" : "copied", summary.classes);
   if (summary.missing > 0) {
-    fmt::print("{} images are no longer there or cannot be read, see {}\n", summary.missing,
-               (options.out / kSkippedFile).string());
+    say("{} images are no longer there or cannot be read, see {}\n", summary.missing,
+        (options.out / kSkippedFile).string());
   }
 }
 

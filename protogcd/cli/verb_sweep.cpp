@@ -9,6 +9,7 @@
 #include "protogcd/cli/command_line.h"
 #include "protogcd/cli/interrupt.h"
 #include "protogcd/cli/launch.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
@@ -259,8 +260,8 @@ void sweep(const SweepVerbOptions& options, Session& session) {
   if (options.dry_run) {
     for (const Cell& cell : cells) {
       for (const CellStep& step : cell.steps) {
-        fmt::print("protogcd {}\n",
-                   shell_line(command_of(step, cell_folder(options.out, cell), how.threads)));
+        say("protogcd {}\n",
+            shell_line(command_of(step, cell_folder(options.out, cell), how.threads)));
       }
     }
     return;
@@ -274,7 +275,8 @@ void sweep(const SweepVerbOptions& options, Session& session) {
   if (session.json()) {
     session.print_json(to_json(results, options.out));
   } else {
-    fmt::print("{}\n{}\n", to_markdown(results), (options.out / "table.md").string());
+    say_lines(to_markdown(results));
+    say("\n{}\n", (options.out / "table.md").string());
   }
   report_failures(results);
 }

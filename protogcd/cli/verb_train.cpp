@@ -35,56 +35,53 @@ void print_classes(std::vector<FoundClass> classes) {
       std::ranges::any_of(classes, [](const FoundClass& found) { return !found.truth.empty(); });
   const bool with_stability = std::ranges::any_of(
       classes, [](const FoundClass& found) { return found.stability.has_value(); });
-  fmt::print("\n{:{}}  images  sure{}{}\n", "class", width, with_stability ? "  stable" : "",
-             with_truth ? "   in truth mostly" : "");
+  say("\n{:{}}  images  sure{}{}\n", "class", width, with_stability ? "  stable" : "",
+      with_truth ? "   in truth mostly" : "");
   for (std::size_t i = 0; i < std::min(classes.size(), kMostRows); ++i) {
     const FoundClass& found = classes[i];
-    fmt::print("{:{}}  {:6}  {:3.0f}%", found.name, width, found.images, 100 * found.confidence);
+    say("{:{}}  {:6}  {:3.0f}%", found.name, width, found.images, 100 * found.confidence);
     if (found.stability)
-      fmt::print("  {:5.0f}%", 100 * *found.stability);
+      say("  {:5.0f}%", 100 * *found.stability);
     else if (with_stability)
-      fmt::print("{:8}", "");
-    if (!found.truth.empty()) fmt::print("   {} ({:.0f}%)", found.truth, 100 * found.truth_share);
-    fmt::print("\n");
+      say("{:8}", "");
+    if (!found.truth.empty()) say("   {} ({:.0f}%)", found.truth, 100 * found.truth_share);
+    say("\n");
   }
   if (classes.size() > kMostRows)
-    fmt::print("... and {} more, in result.json\n", classes.size() - kMostRows);
-  fmt::print("\n");
+    say("... and {} more, in result.json\n", classes.size() - kMostRows);
+  say("\n");
 }
 
 void print(const RunResult& summary) {
   const std::filesystem::path& out = summary.out;
-  if (summary.estimate) fmt::print("{}\n", summary.estimate->in_words(flag_of));
-  fmt::print("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k,
-             summary.k - summary.k_old, human_seconds(summary.seconds));
+  if (summary.estimate) say("{}\n", summary.estimate->in_words(flag_of));
+  say("{}: {} classes, {} of them new, in {}\n", out.string(), summary.k, summary.k - summary.k_old,
+      human_seconds(summary.seconds));
   const double in_new =
       (1 - summary.on_unlabelled.predicted_old) * static_cast<double>(summary.unlabelled);
-  fmt::print("unlabelled images: {}, of which {:.0f} went to new classes\n", summary.unlabelled,
-             in_new);
+  say("unlabelled images: {}, of which {:.0f} went to new classes\n", summary.unlabelled, in_new);
   print_classes(summary.classes);
   if (summary.outliers > 0)
-    fmt::print("{} (is_outlier in predictions.csv)\n", outliers_in_words(summary, flag_of));
+    say("{} (is_outlier in predictions.csv)\n", outliers_in_words(summary, flag_of));
   if (summary.on_unlabelled.samples > 0) {
-    fmt::print("accuracy on the unlabelled images: {}\n",
-               in_words_with_intervals(summary.on_unlabelled));
+    say("accuracy on the unlabelled images: {}\n", in_words_with_intervals(summary.on_unlabelled));
   }
   if (summary.on_test) {
-    fmt::print("test images ({}): {}\n", summary.test, in_words_with_intervals(*summary.on_test));
+    say("test images ({}): {}\n", summary.test, in_words_with_intervals(*summary.on_test));
   }
   const std::string best = summary.by_epoch ? in_words(*summary.by_epoch) : "";
-  if (!best.empty()) fmt::print("{}\n", best);
+  if (!best.empty()) say("{}\n", best);
   if (summary.skipped > 0) {
-    fmt::print("{} images could not be read, see {}\n", summary.skipped,
-               (out / run_files::kSkipped).string());
+    say("{} images could not be read, see {}\n", summary.skipped,
+        (out / run_files::kSkipped).string());
   }
   const std::string findings = summary.findings ? in_words(*summary.findings) : "";
-  if (!findings.empty())
-    fmt::print("{}, see {}\n", findings, (out / run_files::kFindings).string());
-  fmt::print("predictions: {}\n", (out / run_files::kPredictions).string());
+  if (!findings.empty()) say("{}, see {}\n", findings, (out / run_files::kFindings).string());
+  say("predictions: {}\n", (out / run_files::kPredictions).string());
   const std::filesystem::path queue = out / run_files::kLabelNext;
   const std::size_t queued = std::filesystem::exists(queue) ? read_label_next(queue).size() : 0;
   if (queued > 0) {
-    fmt::print("{} image{} to label next: {}\n", queued, queued == 1 ? "" : "s", queue.string());
+    say("{} image{} to label next: {}\n", queued, queued == 1 ? "" : "s", queue.string());
   }
 }
 
@@ -93,7 +90,7 @@ void write_page(const std::filesystem::path& out, const Session& session, const 
   try {
     const std::filesystem::path page = out / run_files::kReport;
     write_report(out, page, context);
-    if (!session.json()) fmt::print("report: {} (open it in a browser)\n", page.string());
+    if (!session.json()) say("report: {} (open it in a browser)\n", page.string());
   } catch (const Error& error) {
     context.log.warning(
         fmt::format("the run is complete, but has no report: {}; make it with: protogcd report {}",
@@ -113,15 +110,15 @@ void tell(const Discovery& found, const DiscoverOptions& options, Session& sessi
   if (!session.json()) print(found.result);
   if (wants_page) write_page(found.result.out, session, context);
   if (!session.json() && !found.result.next.empty())
-    fmt::print("a first look, without training; now train:\n  {}\n", found.result.next);
+    say("a first look, without training; now train:\n  {}\n", found.result.next);
 }
 
 void print_spread(const std::vector<RunResult>& runs) {
   const RunSpread spread = spread_of(runs);
   if (std::isnan(spread.mean.all)) return;
-  fmt::print("{} runs: All {:.1f} +- {:.1f}, Old {:.1f} +- {:.1f}, New {:.1f} +- {:.1f}\n",
-             runs.size(), spread.mean.all, spread.deviation.all, spread.mean.old_classes,
-             spread.deviation.old_classes, spread.mean.new_classes, spread.deviation.new_classes);
+  say("{} runs: All {:.1f} +- {:.1f}, Old {:.1f} +- {:.1f}, New {:.1f} +- {:.1f}\n", runs.size(),
+      spread.mean.all, spread.deviation.all, spread.mean.old_classes, spread.deviation.old_classes,
+      spread.mean.new_classes, spread.deviation.new_classes);
 }
 
 /// Of several processes the first says where the run stands; the others have no folder of it.

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <memory>
 
 #include "protogcd/cli/terminal.h"
@@ -49,13 +48,6 @@ ModelGuess guess_model(const WeightFile& file, const InspectOptions& options) {
     guess.problem = error.spelled(flag_of);
   }
   return guess;
-}
-
-/// Names come from the file: control characters must not reach the terminal.
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char letter) { return std::iscntrl(letter) != 0; }, '?');
-  return text;
 }
 
 nlohmann::json geometry_json(const VitConfig& config) {
@@ -130,25 +122,23 @@ void inspect(const InspectOptions& options, Session& session) {
     name_width = std::clamp(entry.name.size(), name_width, std::size_t{60});
     shape_width = std::clamp(entry.shape_text().size(), shape_width, std::size_t{30});
   }
-  fmt::print("{:{}}  {:{}}  {:8}  {:>9}\n", "name", name_width, "shape", shape_width, "dtype",
-             "size");
+  say("{:{}}  {:{}}  {:8}  {:>9}\n", "name", name_width, "shape", shape_width, "dtype", "size");
   for (const auto& entry : file.entries) {
-    fmt::print("{:{}}  {:{}}  {:8}  {:>9}\n", printable(entry.name), name_width, entry.shape_text(),
-               shape_width, element_name(entry.type), human_bytes(entry.bytes.size()));
+    say("{:{}}  {:{}}  {:8}  {:>9}\n", entry.name, name_width, entry.shape_text(), shape_width,
+        element_name(entry.type), human_bytes(entry.bytes.size()));
   }
   const Totals totals = totals_of(file);
-  fmt::print("{}: {}, {} tensors, {} numbers, {}\n", options.file.string(),
-             weight_format_name(file.format), file.entries.size(), totals.numbers,
-             human_bytes(totals.bytes));
-  for (const auto& [key, note] : file.metadata)
-    fmt::print("note: {} = {}\n", printable(key), printable(note));
+  say("{}: {}, {} tensors, {} numbers, {}\n", options.file.string(),
+      weight_format_name(file.format), file.entries.size(), totals.numbers,
+      human_bytes(totals.bytes));
+  for (const auto& [key, note] : file.metadata) say("note: {} = {}\n", key, note);
   if (!guess.geometry) {
-    if (!guess.naming.empty()) fmt::print("names of {}\n", guess.naming);
-    fmt::print("no usable backbone: {}\n", guess.problem);
+    if (!guess.naming.empty()) say("names of {}\n", guess.naming);
+    say("no usable backbone: {}\n", guess.problem);
     return;
   }
-  fmt::print("{}; names of {}\n", geometry_text(*guess.geometry), guess.naming);
-  for (const auto& name : guess.unused) fmt::print("not used: {}\n", printable(name));
+  say("{}; names of {}\n", geometry_text(*guess.geometry), guess.naming);
+  for (const auto& name : guess.unused) say("not used: {}\n", name);
 }
 
 std::optional<ElementType> element_type_named(const std::string& name) {
@@ -169,8 +159,7 @@ void convert(const ConvertVerbOptions& options, Session& session) {
         {{"out", options.output.string()}, {"tensors", written.tensors}, {"bytes", written.bytes}});
     return;
   }
-  fmt::print("{}: {} tensors, {}\n", options.output.string(), written.tensors,
-             human_bytes(written.bytes));
+  say("{}: {} tensors, {}\n", options.output.string(), written.tensors, human_bytes(written.bytes));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -41,7 +42,7 @@ void export_weights(const ExportOptions& options, Session& session) {
                         {"image_size", model.info.preprocessing.size}});
     return;
   }
-  fmt::print("{}: {}\n", options.out.string(), human_bytes(bytes));
+  say("{}: {}\n", options.out.string(), human_bytes(bytes));
 }
 
 }  // namespace

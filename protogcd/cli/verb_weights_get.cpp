@@ -8,6 +8,7 @@
 
 #include "protogcd/cli/curl_download.h"
 #include "protogcd/cli/interrupt.h"
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/file_lock.h"
@@ -241,10 +242,10 @@ void get_weights(const GetOptions& options, Session& session) {
     if (!gotten.sha256.empty()) json["sha256"] = gotten.sha256;
     return session.print_json(json);
   }
-  fmt::print("{}: {}\n", gotten.file.string(), gotten.text);
+  say("{}: {}\n", gotten.file.string(), gotten.text);
   const bool usual = options.weights_dir == GetOptions{}.weights_dir;
-  fmt::print("to use it: --backbone {}{}\n", preset.name,
-             usual ? "" : " --weights-dir " + shell_word(options.weights_dir.string()));
+  say("to use it: --backbone {}{}\n", preset.name,
+      usual ? "" : " --weights-dir " + shell_word(options.weights_dir.string()));
 }
 
 }  // namespace

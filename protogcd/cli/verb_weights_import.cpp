@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
@@ -54,8 +55,8 @@ void import(ImportOptions options, Session& session) {
                         {"image_size", info.preprocessing.size}});
     return;
   }
-  fmt::print("{}: a model of {} classes, {} of them old; for predict, evaluate, embed, ood\n",
-             options.checkpoint.out.string(), info.k(), info.old_classes);
+  say("{}: a model of {} classes, {} of them old; for predict, evaluate, embed, ood\n",
+      options.checkpoint.out.string(), info.k(), info.old_classes);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "protogcd/cli/terminal.h"
 #include "protogcd/cli/verbs.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
@@ -83,9 +84,9 @@ nlohmann::json rows_json(const std::vector<WeightsRow>& rows) {
 void print_rows(const std::vector<WeightsRow>& rows, bool timing) {
   const auto print = [&](std::string_view name, std::string_view size, std::string_view there,
                          std::string_view rate, std::string_view purpose) {
-    fmt::print("{:18}  {:>6}  {:5}  ", name, size, there);
-    if (timing) fmt::print("{:>8}  ", rate);
-    fmt::print("{}\n", purpose);
+    say("{:18}  {:>6}  {:5}  ", name, size, there);
+    if (timing) say("{:>8}  ", rate);
+    say("{}\n", purpose);
   };
   print("name", "size", "there", "images/s", "for");
   for (const auto& [preset, file, rate] : rows)
@@ -119,14 +120,14 @@ void list_weights(const WeightsListOptions& options, Session& session) {
                                {"dtype", element_name(element_type_of(type))}});
   }
   print_rows(rows, options.timing);
-  fmt::print("\nthere: in the folder {}; there are also {}\n", options.weights_dir.string(),
-             join(others, ", "));
+  say("\nthere: in the folder {}; there are also {}\n", options.weights_dir.string(),
+      join(others, ", "));
   if (options.timing)
-    fmt::print("images/s: about, of {} pixels, on {} in {} with {} threads; from one block timed\n",
-               recommended.preprocessing.size, where.name(), element_name(element_type_of(type)),
-               session.context.threads);
-  fmt::print("to begin with, {}: protogcd weights get {}\n",
-             where.is_cuda ? "on a GPU" : "without a GPU", recommended.name);
+    say("images/s: about, of {} pixels, on {} in {} with {} threads; from one block timed\n",
+        recommended.preprocessing.size, where.name(), element_name(element_type_of(type)),
+        session.context.threads);
+  say("to begin with, {}: protogcd weights get {}\n", where.is_cuda ? "on a GPU" : "without a GPU",
+      recommended.name);
 }
 
 }  // namespace

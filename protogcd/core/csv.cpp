@@ -10,6 +10,17 @@
 namespace protogcd {
 namespace {
 
+/// Whether a spreadsheet would run the text, apostrophes before it aside.
+bool is_formula(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of('\''), text.size()));
+  return !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != text.npos;
+}
+
+/// -1.5 begins as formulas do and is none.
+bool is_number(std::string_view text) {
+  return parse_real(text).has_value() || text == "-inf" || text == "-nan";
+}
+
 /// What stands between the fields of the first line, quoted text aside: a semicolon (spreadsheets
 /// where the comma is the decimal mark) or a tab where there is no comma.
 char delimiter_of(std::string_view text) {
@@ -41,7 +52,9 @@ class CsvScanner {
     row.line = line_;
     row.fields.clear();
     do {
-      row.fields.push_back(text_.starts_with('"') ? quoted_field() : plain_field());
+      std::string& field =
+          row.fields.emplace_back(text_.starts_with('"') ? quoted_field() : plain_field());
+      if (field.starts_with('\'') && is_formula(field)) field.erase(0, 1);
     } while (take(delimiter_));
     if (!take_line_end() && !text_.empty()) {
       throw DataError(fmt::format("{}:{}: text after a closing quote", name_, line_));
@@ -114,7 +127,7 @@ CsvTable CsvTable::parse(std::string_view text, std::string name) {
     if (row.fields.size() != table.header_.size()) {
       throw DataError(fmt::format("{}:{}: {} fields, but the header has {} ({})", table.name_,
                                   row.line, row.fields.size(), table.header_.size(),
-                                  join(table.header_, ",")));
+                                  few_of(table.header_)));
     }
     table.rows_.push_back(std::move(row));
   }
@@ -135,7 +148,7 @@ std::size_t CsvTable::column(std::string_view column) const {
   const auto index = find_column(column);
   if (!index) {
     throw DataError(
-        fmt::format("{}:1: no column '{}' (there are: {})", name_, column, join(header_, ", ")));
+        fmt::format("{}:1: no column '{}' (there are: {})", name_, column, few_of(header_)));
   }
   return *index;
 }
@@ -145,11 +158,12 @@ std::string CsvTable::where(const CsvRow& row) const {
 }
 
 std::string csv_field(std::string_view field) {
+  const std::string_view apostrophe = is_formula(field) && !is_number(field) ? "'" : "";
   const bool edge_blank = !field.empty() && (field.front() == ' ' || field.back() == ' ');
   if (field.find_first_of(",\"\r\n") == std::string_view::npos && !edge_blank) {
-    return std::string(field);
+    return std::string(apostrophe) += field;
   }
-  std::string quoted = "\"";
+  std::string quoted = fmt::format("\"{}", apostrophe);
   for (const char letter : field) {
     if (letter == '"') quoted += '"';
     quoted += letter;

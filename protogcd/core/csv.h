@@ -1,5 +1,10 @@
 // Comma-separated files (RFC 4180): quoted fields, CRLF, a byte-order mark; errors name file and
 // line. Read with semicolons or tabs too, as the header line has them; written with commas.
+//
+// A spreadsheet runs a text that begins with = + - @, a tab or a carriage return as a formula, and
+// texts of ours are names that strangers gave. Such a text is written with an apostrophe before it,
+// which reading takes away; so is one that had apostrophes before that, or it would lose one.
+// Numbers stay as they are.
 #pragma once
 
 #include <filesystem>
@@ -53,7 +58,7 @@ class CsvWriter {
   std::size_t columns_;
 };
 
-/// The field as it stands in a file: quoted where it must be.
+/// The field as it stands in a file: no formula, and quoted where it must be.
 std::string csv_field(std::string_view field);
 
 }  // namespace protogcd

@@ -4,11 +4,44 @@ template class nlohmann::basic_json<>;
 
 namespace protogcd {
 
+namespace {
+
+// Parsing needs no stack, but copying a value and writing it do: of a file's ten million brackets
+// they would die. Nothing of ours is nested deeper than ten.
+constexpr int kDeepest = 100;
+
+struct TooDeep : nlohmann::json::exception {
+  TooDeep() : exception(0, "nested too deep") {}
+};
+
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (quoted) {
+      if (letter == '\\') ++i;
+      if (letter == '"') quoted = false;
+    } else if (letter == '"') {
+      quoted = true;
+    } else if (letter == '[' || letter == '{') {
+      if (++depth > kDeepest) return true;
+    } else if (letter == ']' || letter == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 nlohmann::json parse_json(std::string_view text) {
+  if (is_too_deep(text)) throw TooDeep();
   return nlohmann::json::parse(text);
 }
 
 nlohmann::json parse_json_or_discard(std::string_view text) {
+  if (is_too_deep(text)) return nlohmann::json(nlohmann::json::value_t::discarded);
   return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

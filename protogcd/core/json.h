@@ -8,7 +8,7 @@ extern template class nlohmann::basic_json<>;
 
 namespace protogcd {
 
-/// Throws nlohmann::json::parse_error.
+/// Throws nlohmann::json::exception; also where values are nested deeper than 100.
 nlohmann::json parse_json(std::string_view text);
 /// JSON holds UTF-8 alone.
 bool is_utf8(std::string_view text);

@@ -44,7 +44,9 @@ void keep_json_lines_before(const std::filesystem::path& file, const std::string
   for (std::string line; std::getline(lines, line);) {
     const auto json = parse_json_or_discard(line);
     // The last line may have been cut short.
-    if (json.is_object() && json.value(key, limit) < limit) kept += line + "\n";
+    if (!json.is_object()) continue;
+    const auto number = json.find(key);
+    if (number != json.end() && number->is_number() && *number < limit) kept += line + "\n";
   }
   write_file_atomically(file, kept);
 }

@@ -18,6 +18,36 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
+struct Character {
+  char32_t code = 0;
+  std::size_t size = 0;  ///< bytes; 0: no UTF-8
+};
+
+/// Of text that is not empty.
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return {byte(0), 1};
+  const std::size_t size = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < size) return {};
+  char32_t code = byte(0) & (0x7Fu >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3Fu);
+  }
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < kLeast[size] || code > 0x10FFFF || is_surrogate) return {};
+  return {code, size};
+}
+
+/// What moves the cursor, ends a line or turns the direction of writing.
+bool is_control(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code <= 0x9F) ||  // C0, DEL, C1
+         code == 0x061C || code == 0x200E || code == 0x200F ||
+         (code >= 0x2028 && code <= 0x202E) ||  // separators of lines, embeddings, overrides
+         (code >= 0x2066 && code <= 0x2069);    // isolates
+}
+
 }  // namespace
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
@@ -106,13 +136,17 @@ std::string_view trim(std::string_view text) {
 
 std::string one_line(std::string_view text) {
   std::string line;
-  for (const char letter : text) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (code < 0x20 || code == 0x7F) {
-      line += fmt::format("\\x{:02X}", code);
+  while (!text.empty()) {
+    const auto [code, size] = first_character(text);
+    if (size == 0) {
+      line += fmt::format("\\x{:02X}", static_cast<unsigned char>(text.front()));
+    } else if (is_control(code)) {
+      const auto number = static_cast<std::uint32_t>(code);
+      line += code < 0x80 ? fmt::format("\\x{:02X}", number) : fmt::format("\\u{:04X}", number);
     } else {
-      line += letter;
+      line += text.substr(0, size);
     }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
   }
   return line;
 }

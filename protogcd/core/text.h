@@ -56,8 +56,9 @@ std::string join(const Range& parts, std::string_view separator) {
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 
-/// Control characters, which names of files may hold, written as \x0A: a message stays one line and
-/// cannot steer a terminal.
+/// Names of files and classes come from strangers. Control characters (C0, C1, those that end a
+/// line or turn the direction of writing) are written as \x0A or \u202E, and bytes that are no
+/// UTF-8 as \xFF: what is printed stays one line, reads as it is and cannot steer a terminal.
 std::string one_line(std::string_view text);
 
 /// `bank_views` -> `bank-views`: the flag of a configuration key.

@@ -67,6 +67,11 @@ MaybeBad check_image_size(std::int64_t width, std::int64_t height, const DecodeO
     return BadImage{
         fmt::format("{}x{} pixels, more than the limit of {}", width, height, options.max_pixels)};
   }
+  // Decoders hold some rows of more bytes than the output has, whatever its height.
+  constexpr std::int64_t kLongestSide = 1'000'000;
+  if (width > kLongestSide || height > kLongestSide)
+    return BadImage{
+        fmt::format("{}x{} pixels, a side longer than {}", width, height, kLongestSide)};
   return std::nullopt;
 }
 

@@ -6,8 +6,14 @@
 #include <fmt/core.h>
 #include <libheif/heif.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "protogcd/image/file_bytes.h"
 #endif
 
 namespace protogcd {
@@ -44,10 +50,80 @@ BadImage bad_heif(const heif_error& error) {
   return {fmt::format("damaged HEIC or AVIF: {}", error.message)};
 }
 
+using HeifBytes = std::span<const std::byte>;
+
+std::uint64_t heif_number(HeifBytes bytes, std::size_t at, std::size_t count) {
+  return FileBytes(bytes).number(at, count, /*big_endian=*/true).value_or(0);
+}
+
+/// The boxes that fill the bytes: a size, a name of four letters and what is in it.
+template <class Use>
+void for_each_heif_box(HeifBytes bytes, const Use& use) {
+  while (bytes.size() >= 8) {
+    std::uint64_t size = heif_number(bytes, 0, 4);
+    const std::size_t head = size == 1 ? 16 : 8;
+    if (size == 1) size = heif_number(bytes, 8, 8);
+    if (size == 0 || size > bytes.size()) size = bytes.size();
+    if (size < head) return;
+    use(std::string_view(reinterpret_cast<const char*>(bytes.data()) + 4, 4),
+        bytes.subspan(head, size - head));
+    bytes = bytes.subspan(size);
+  }
+}
+
+/// Images that are made of others (grid, overlay, identity), and of which.
+struct MadeOfImages {
+  std::set<std::uint64_t> items;
+  bool overlay = false;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
+
+  void read_meta(HeifBytes meta) {
+    for_each_heif_box(meta.subspan(std::min<std::size_t>(4, meta.size())),
+                      [&](std::string_view name, HeifBytes box) {
+                        const std::uint64_t version = heif_number(box, 0, 1);
+                        const std::size_t skipped = name == "iref" ? 4 : version == 0 ? 6 : 8;
+                        if ((name != "iinf" && name != "iref") || box.size() < skipped) return;
+                        for_each_heif_box(box.subspan(skipped),
+                                          [&](std::string_view inner, HeifBytes entry) {
+                                            if (name == "iinf") read_item(entry);
+                                            if (name == "iref" && inner == "dimg")
+                                              read_parts(entry, version == 0 ? 2 : 4);
+                                          });
+                      });
+  }
+  void read_item(HeifBytes entry) {
+    const std::size_t id_bytes = heif_number(entry, 0, 1) == 2 ? 2 : 4;
+    const FileBytes bytes(entry);
+    for (const char* kind : {"grid", "iovl", "iden"})
+      if (bytes.has_text(6 + id_bytes, kind)) items.insert(heif_number(entry, 4, id_bytes));
+    overlay |= bytes.has_text(6 + id_bytes, "iovl");
+  }
+  void read_parts(HeifBytes entry, std::size_t id_bytes) {
+    const std::uint64_t whole = heif_number(entry, 0, id_bytes);
+    const std::uint64_t count = heif_number(entry, id_bytes, 2);
+    for (std::uint64_t i = 0; i < count; ++i)
+      parts.emplace_back(whole, heif_number(entry, id_bytes * (i + 1) + 2, id_bytes));
+  }
+};
+
+/// libheif decodes an image as often as another is made of it: one laid over itself sixty thousand
+/// times, twenty images of two each a million times. Cameras make one grid of coded images.
+bool takes_many_decodings(HeifBytes file) {
+  MadeOfImages made;
+  for_each_heif_box(file, [&](std::string_view name, HeifBytes box) {
+    if (name == "meta") made.read_meta(box);
+  });
+  return made.overlay || std::ranges::any_of(made.parts, [&](const auto& part) {
+           return made.items.contains(part.first) && made.items.contains(part.second);
+         });
+}
+
 }  // namespace
 
 MaybeBad decode_heif(std::span<const std::byte> bytes, const DecodeOptions& options,
                      Image& output) {
+  if (takes_many_decodings(bytes))
+    return BadImage{"a HEIC or AVIF of overlaid or nested images, which is not read"};
   const HeifOwned<heif_context> context(heif_context_alloc());
   heif_context_set_max_decoding_threads(context.get(), 0);  // images are read by many threads
   heif_error error = heif_context_read_from_memory_without_copy(context.get(), bytes.data(),

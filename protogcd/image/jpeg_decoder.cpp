@@ -31,6 +31,9 @@ constexpr int kWindowMargin = 16;
 
 constexpr int kFullScale = 8;
 
+/// Of an image as large as may be; encoders write about 10.
+constexpr std::int64_t kMostWholeScans = 16;
+
 struct ErrorManager {
   jpeg_error_mgr base;  // first: libjpeg hands out a pointer to it
   std::jmp_buf jump;
@@ -236,6 +239,10 @@ MaybeBad decode_jpeg(std::span<const std::byte> bytes, const DecodeOptions& opti
   reader.begin(bytes);
   if (!reader.read_header()) return reader.bad();
   if (auto bad = check_image_size(info.image_width, info.image_height, options)) return bad;
+  // Every scan goes over all pixels: a hundred over the largest image would take minutes.
+  const std::int64_t pixels = std::int64_t{info.image_width} * info.image_height;
+  reader.max_scans = static_cast<int>(
+      std::min<std::int64_t>(options.max_scans, kMostWholeScans * (options.max_pixels / pixels)));
   info.scale_num = static_cast<unsigned>(
       choose_scale(std::min(info.image_width, info.image_height), options.fast_short_side));
   info.scale_denom = kFullScale;

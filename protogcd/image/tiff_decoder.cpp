@@ -320,11 +320,11 @@ MaybeBad read_tiff_blocks(TIFF* tiff, const TiffPage& page, const TiffMemory& me
       blocks.bytes < blocks.row_bytes * blocks.height) {
     return bad_tiff(memory);
   }
-  // A tile may be larger than the image that it is for.
+  // A tile may be larger than the image that it is for; of each plane one is held.
   const auto most_bytes = static_cast<std::uint64_t>(options.max_pixels) * 4;
-  if (blocks.bytes > most_bytes) {
+  if (blocks.bytes > most_bytes / static_cast<std::uint64_t>(planes)) {
     return BadImage{fmt::format("a TIFF whose parts have {} bytes, more than the limit of {}",
-                                blocks.bytes, most_bytes)};
+                                blocks.bytes, most_bytes / static_cast<std::uint64_t>(planes))};
   }
   output.reshape({static_cast<int>(page.width), static_cast<int>(page.height)});
   std::vector<std::vector<std::uint8_t>> buffers(planes, std::vector<std::uint8_t>(blocks.bytes));

@@ -105,8 +105,8 @@ std::vector<std::string> check_tensors(const StateDict& state,
   }
   if (!problems.empty()) {
     for (const auto& name : unexpected) problems.push_back(fmt::format("unexpected: {}", name));
-    throw ModelFileError(fmt::format("{}: the tensors do not fit the model:\n  {}", state.origin,
-                                     join(problems, "\n  ")));
+    throw ModelFileError(fmt::format("{}: the tensors do not fit the model: {}", state.origin,
+                                     join(problems, "; ")));
   }
   return unexpected;
 }

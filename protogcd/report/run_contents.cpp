@@ -108,7 +108,7 @@ std::optional<Embeddings> read_embeddings(const fs::path& file, std::size_t imag
   result.truths = values_of<std::int32_t>(stored.at("truths"), file);
   try {
     result.truth_names =
-        Json::parse(stored.metadata().at("classes")).get<std::vector<std::string>>();
+        parse_json(stored.metadata().at("classes")).get<std::vector<std::string>>();
   } catch (const std::exception& error) {
     throw ModelFileError(fmt::format("{}: classes: {}", file.string(), error.what()));
   }

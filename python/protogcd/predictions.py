@@ -73,13 +73,17 @@ class Predictions:
     def read(cls, file: "str | os.PathLike[str]", classes: list[str]) -> "Predictions":
         """The table of a run, predictions.csv."""
         import csv
+        import re
         with open(file, newline="", encoding="utf-8", errors="surrogateescape") as table:
             rows = list(csv.DictReader(table))
+
+        def text(row: dict[str, str], name: str) -> str:  # without what keeps a spreadsheet from running it
+            return re.sub(r"^'(?='*[=+\-@\t\r])", "", row[name])
 
         def numbers(name: str) -> NDArray[np.float64]:
             return np.array([float(row[name]) if row.get(name) else np.nan for row in rows])
 
-        columns: dict[str, NDArray[Any]] = {"path": np.array([row["path"] for row in rows], object), "label": np.array([row["class"] for row in rows], object),
+        columns: dict[str, NDArray[Any]] = {"path": np.array([text(row, "path") for row in rows], object), "label": np.array([text(row, "class") for row in rows], object),
                    "is_new": np.array([row["is_new"] == "1" for row in rows], bool)}
         flags = [row.get("is_outlier", "") for row in rows]
         columns["is_outlier"] = np.array([flag == "1" if flag else None for flag in flags], bool if all(flags) else object)

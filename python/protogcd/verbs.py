@@ -3,6 +3,7 @@ import csv
 import difflib
 import os
 import pathlib
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from typing import Any, Optional, Union
@@ -301,5 +302,6 @@ def _write_rows(file: pathlib.Path, header: Sequence[str], rows: Iterable[Sequen
     with open(file, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:
         table = csv.writer(out, lineterminator="\n")
         table.writerow(header)
-        table.writerows(rows)
+        # As the program writes tables, which takes the apostrophe away again when it reads one.
+        table.writerows([f"'{text}" if re.match(r"'*[=+\-@\t\r]", str(text)) else text for text in row] for row in rows)
     return file

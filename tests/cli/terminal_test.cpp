@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <string>
 
 #include "protogcd/core/files.h"
@@ -67,6 +68,38 @@ TEST(StderrLog, TellsTheTimeWhereEverythingIsTold) {
   ::testing::internal::CaptureStderr();
   stderr_log(LogLevel::kDebug).debug("this too");
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), MatchesRegex("[0-9:.]+ debug this too\n"));
+}
+
+const std::string kHostile = "a\x1B]0;b\x07\nc\u009B31m\u202Egnp";
+const std::string kShown = "a\\x1B]0;b\\x07\\x0Ac\\u009B31m\\u202Egnp";
+
+std::string said(const std::function<void()>& say_it) {
+  ::testing::internal::CaptureStdout();
+  say_it();
+  std::fflush(stdout);
+  return ::testing::internal::GetCapturedStdout();
+}
+
+TEST(Answers, NoNameSteersATerminal) {
+  EXPECT_EQ(said([] { say("{:>3} {} {}\n", 7, kHostile, kHostile.c_str()); }),
+            "  7 " + kShown + " " + kShown + "\n");
+  EXPECT_EQ(said([] { say("{:{}}|{:.1f}\n", std::string_view("ab"), 4, 0.25); }), "ab  |0.2\n");
+  EXPECT_EQ(said([] { say_lines("x\n\x1B[2J\ny"); }), "x\n\\x1B[2J\ny");
+}
+
+TEST(Answers, DataForProgramsIsAsItIs) {
+  const std::string line = "\"" + kHostile + "\",1\n";
+  EXPECT_EQ(said([&] { say_data(line); }), line);
+}
+
+TEST(StreamProgress, NoNameSteersATerminal) {
+  EXPECT_THAT(written_by(true, 5, kHostile), HasSubstr("\r" + kShown));
+}
+
+TEST(StderrLog, NoNameSteersATerminal) {
+  ::testing::internal::CaptureStderr();
+  stderr_log(LogLevel::kInfo).info(kHostile);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "info: " + kShown + "\n");
 }
 
 }  // namespace

@@ -78,6 +78,31 @@ TEST(Csv, WhatIsWrittenReadsBack) {
   EXPECT_EQ(table.rows()[0].fields, odd);
 }
 
+TEST(Csv, NoTextIsAFormulaForASpreadsheetAndAllReadsBack) {
+  for (const std::string text :
+       {"=1+1", "+49", "-x", "@sum", "\tx", "\rx", "=cmd|' /C calc'!A0", "-", "'=x", "''=x", "=a,b",
+        "=\"a\"", "'", "'a", "a=b", " =a", "-inf()", "-0x10", "'-1.5"}) {
+    const std::string written = csv_field(text);
+    const char first = written[written.starts_with('"') ? 1 : 0];
+    EXPECT_EQ(std::string_view("=+-@\t\r").find(first), std::string_view::npos) << written;
+    const auto table = CsvTable::parse("a,b\n" + written + ",end\n", "t.csv");
+    EXPECT_THAT(table.rows().at(0).fields, ElementsAre(text, "end"));
+  }
+  for (const std::string number : {"-1.5", "-1e-05", "-inf", "-nan", "3"})
+    EXPECT_EQ(csv_field(number), number);
+  // Tables of others hold such texts as they are.
+  EXPECT_THAT(CsvTable::parse("a\n=x\n", "t.csv").rows().at(0).fields, ElementsAre("=x"));
+}
+
+TEST(Csv, ALongLineIsReadAndAMessageAboutItIsShort) {
+  const std::string many = std::string(1'000'000, ','), message = error_of("a" + many + "\n1,2\n");
+  EXPECT_THAT(message, HasSubstr("2 fields, but the header has 1000001"));
+  EXPECT_LT(message.size(), 1000u);
+  const std::string field(std::size_t{16} << 20, 'x');
+  EXPECT_EQ(CsvTable::parse("a,b\n" + field + ",\"" + field + "\"\n", "t.csv").rows().at(0).fields,
+            std::vector<std::string>({field, field}));
+}
+
 TEST(Csv, ASingleEmptyFieldIsStillARow) {
   const testing::TemporaryFolder folder;
   CsvWriter writer(folder / "t.csv", {"a"});

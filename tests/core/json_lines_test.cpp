@@ -31,6 +31,14 @@ TEST(JsonLines, ALineThatDoesNotFitLeavesTheLinesBeforeItAsTheyWere) {
   EXPECT_EQ(read_text_file(file), "{\"epoch\": 0}\n{\"epoch\": 1}\n");
 }
 
+TEST(JsonLines, ALineWhoseNumberIsNoneIsNotKept) {
+  const TemporaryFolder folder;
+  const auto file = folder / "metrics.jsonl";
+  write_file_atomically(file, "{\"epoch\": \"0\"}\n{\"epoch\": 0}\n{\"epoch\": [0]}\n{}\n");
+  keep_json_lines_before(file, "epoch", 1);
+  EXPECT_EQ(read_text_file(file), "{\"epoch\": 0}\n");
+}
+
 TEST(JsonLines, WhatIsKeptIsBeforeTheLimitAndWhole) {
   const TemporaryFolder folder;
   const auto file = folder / "metrics.jsonl";

@@ -101,6 +101,25 @@ TEST_F(OptionTableTest, TomlSyntaxErrorsNameTheLine) {
   EXPECT_THAT(config_error("epochs = 3\nepochs = 4\n"), HasSubstr("run.toml:2: "));
 }
 
+TEST_F(OptionTableTest, TomlThatIsNestedTooDeepIsRefusedHoweverDeep) {
+  const auto repeated = [](std::string_view part, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += part;
+    return text;
+  };
+  for (const std::string& key : {repeated("a.", 200'000), repeated("\"a=\" . ", 200'000)}) {
+    EXPECT_THAT(config_error("epochs = 3\n" + key + "a = 1\n"), HasSubstr("run.toml:2: a key of"));
+    EXPECT_THAT(config_error("[" + key + "a]\n!"), HasSubstr("run.toml:1: a key of"));
+  }
+  EXPECT_NE(config_error("k = " + repeated("[", 200'000)), "");
+  EXPECT_NE(config_error("k = " + repeated("{a=", 200'000)), "");
+  // Dots elsewhere are no keys.
+  const std::string dots = repeated(".", 1000);
+  EXPECT_EQ(config_error("# " + dots + "\nviews = 'bank' # " + dots + "\noutliers = [\"" + dots +
+                         "\\\"\", '" + dots + "', \"\"\"\n" + dots + "\"\"\"]\n"),
+            "");
+}
+
 TEST_F(OptionTableTest, TheResolvedConfigurationReadsBackTheSame) {
   table.apply_toml(
       "lambda_sup = 0.1\noutliers = [\"say \\\"hi\\\"\", \"back\\\\slash\\u0007\"]\nk = 12\n", "a");

@@ -51,7 +51,22 @@ TEST(Text, SizesAndDurationsReadWell) {
 
 TEST(Text, OneLineShowsControlCharacters) {
   EXPECT_EQ(one_line("a\nb\x1B[2Jc\x7F"), "a\\x0Ab\\x1B[2Jc\\x7F");
-  EXPECT_EQ(one_line("\u00FCber \xFF"), "\u00FCber \xFF");
+  EXPECT_EQ(one_line("\x1B]0;title\x07"), "\\x1B]0;title\\x07");
+  EXPECT_EQ(one_line("C1 \u009B31m, \u0085"), "C1 \\u009B31m, \\u0085");
+  EXPECT_EQ(one_line("jpg\u202Egnp \u2066\u2069\u200F\u061C\u2028"),
+            "jpg\\u202Egnp \\u2066\\u2069\\u200F\\u061C\\u2028");
+}
+
+TEST(Text, OneLineKeepsLettersAndShowsBytesThatAreNone) {
+  for (const char* text :
+       {"", "\u00FCber", "\u9CE5 \u0639\u0635\u0641\u0648\u0631 \U0001F426", "\u00A0"})
+    EXPECT_EQ(one_line(text), text);
+  EXPECT_EQ(one_line("\xFF \x9B \xE9"), "\\xFF \\x9B \\xE9");
+  EXPECT_EQ(one_line("\xC2"), "\\xC2");                    // cut short
+  EXPECT_EQ(one_line("\xC0\x9B"), "\\xC0\\x9B");           // longer than it need be
+  EXPECT_EQ(one_line("\xE0\x82\x9B"), "\\xE0\\x82\\x9B");  // so is this
+  EXPECT_EQ(one_line("\xED\xA0\x80"), "\\xED\\xA0\\x80");  // half of a pair of UTF-16
+  EXPECT_EQ(one_line("\xF4\x90\x80\x80"), "\\xF4\\x90\\x80\\x80");
 }
 
 TEST(Text, AnotherLetterMakesAnotherWordOfOneOrTwo) {

@@ -1,5 +1,6 @@
 // Files that are no images, or not whole ones: each becomes a reason, none a crash or a wait.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,6 +134,78 @@ TEST(Limits, JpegScansAreCounted) {
   const std::string file = encode_jpeg(random_image(40, 40, 1), {.progressive = true});
   EXPECT_EQ(decode_reason(file), "");
   EXPECT_EQ(decode_reason(file, {.max_scans = 3}), "too many JPEG scans");
+}
+
+TEST(Limits, ScansOverVeryManyPixelsAreFewer) {
+  std::string file = encode_jpeg(random_image(40, 40, 1), {.progressive = true});
+  // A scan of nothing new again and again, as far as the decoder looks at it.
+  const std::size_t last = file.rfind("\xFF\xDA");
+  const std::string scan = file.substr(last, file.size() - 2 - last);
+  for (int i = 0; i < 20; ++i) file.insert(file.size() - 2, scan);
+  EXPECT_EQ(decode_reason(file, {.max_pixels = 40 * 40 * 10}), "");
+  EXPECT_EQ(decode_reason(file, {.max_pixels = 40 * 40}), "too many JPEG scans");
+}
+
+TEST(Limits, ASideIsNeverLongerThanAMillion) {
+  const std::string line = build_png({.width = 1'000'001, .height = 1}, std::string(4 << 20, '\0'));
+  EXPECT_THAT(decode_reason(line), HasSubstr("1000001x1 pixels, a side longer than 1000000"));
+}
+
+TEST(Limits, TextAndProfilesOfAPngAreNotUnpacked) {
+  // 256 MiB of zeros, packed bit by bit so that they are nowhere else.
+  std::string zeros(1 << 20, '\0'), packed(1 << 19, '\0');
+  z_stream stream{};
+  ASSERT_EQ(deflateInit(&stream, 9), Z_OK);
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  for (int i = 0; i < 256; ++i) {
+    stream.next_in = reinterpret_cast<Bytef*>(zeros.data());
+    stream.avail_in = static_cast<uInt>(zeros.size());
+    deflate(&stream, i == 255 ? Z_FINISH : Z_NO_FLUSH);
+  }
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  const std::string name("a\0\0", 3);
+  const std::string file = build_png(
+      {.before_data = png_chunk("zTXt", name + packed) + png_chunk("iCCP", name + packed) +
+                      png_chunk("iTXt", std::string("a\0\1\0\0\0", 6) + packed)},
+      std::string("\0\x7F", 2));
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  EXPECT_EQ(decode_reason(file), "");
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10);  // KiB
+}
+
+TEST(Limits, HeicOfNestedOrOverlaidImagesIsRefused) {
+  if (!kind_of_file_name("a.heic")->obstacle.empty()) GTEST_SKIP() << "built without libheif";
+  const auto number = [](std::uint32_t value, int bytes) {
+    return png_number(value).substr(static_cast<std::size_t>(4 - bytes));
+  };
+  const auto box = [](const std::string& name, const std::string& content) {
+    return png_number(static_cast<std::uint32_t>(8 + content.size())) + name + content;
+  };
+  // Image 1 is made of image 2, twice.
+  const auto file = [&](const std::string& kind, const std::string& part, bool wide) {
+    const int id = wide ? 4 : 2;
+    const auto item = [&](std::uint32_t which, const std::string& type) {
+      return box("infe", number(wide ? 3 : 2, 1) + number(0, 3) + number(which, id) + number(0, 2) +
+                             type + number(0, 1));
+    };
+    const std::string items = box("iinf", number(wide, 1) + number(0, 3) + number(2, wide ? 4 : 2) +
+                                              item(1, kind) + item(2, part));
+    const std::string made =
+        box("iref", number(wide, 1) + number(0, 3) +
+                        box("dimg", number(1, id) + number(2, 2) + number(2, id) + number(2, id)));
+    return box("ftyp", "heic" + number(0, 4) + "mif1heic") +
+           box("meta", number(0, 4) + items + made);
+  };
+  for (const bool wide : {false, true}) {
+    EXPECT_THAT(decode_reason(file("grid", "grid", wide)), HasSubstr("overlaid or nested"));
+    EXPECT_THAT(decode_reason(file("iden", "iden", wide)), HasSubstr("overlaid or nested"));
+    EXPECT_THAT(decode_reason(file("iovl", "hvc1", wide)), HasSubstr("overlaid or nested"));
+    EXPECT_THAT(decode_reason(file("grid", "hvc1", wide)), Not(HasSubstr("overlaid or nested")));
+  }
 }
 
 TEST(Limits, FileSizeIsChecked) {

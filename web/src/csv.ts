@@ -5,8 +5,15 @@ export interface CsvRow {
   fields: string[];
 }
 
+/** What a spreadsheet would run has an apostrophe before it, which reading takes away. */
+const noFormula = (text: string): string => (/^'*[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+const asItWas = (field: string): string => field.replace(/^'(?='*[=+\-@\t\r])/, '');
+
 export function csvLine(fields: string[]): string {
-  return fields.map((text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',');
+  return fields
+    .map(noFormula)
+    .map((text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
+    .join(',');
 }
 
 /** All rows but empty lines. An error names the line of a broken quote. */
@@ -43,7 +50,7 @@ export function parseCsv(text: string): CsvRow[] {
   while (at < text.length) {
     if (lineEnd()) continue;
     const row: CsvRow = { line, fields: [] };
-    do row.fields.push(text[at] === '"' ? quoted() : plain());
+    do row.fields.push(asItWas(text[at] === '"' ? quoted() : plain()));
     while (text[at] === ',' && ++at);
     if (!lineEnd() && at < text.length) throw new Error(`line ${line}: text after a closing quote`);
     rows.push(row);
