@@ -1,6 +1,7 @@
 // Bundles the page into one HTML file: scripts and styles inside, nothing to fetch; and the licences of the packages whose code
 // is in it. Usage: node build.mjs OUT.html LICENCES.txt
 import { build } from 'esbuild';
+import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +24,16 @@ const text = (end) => bundle.outputFiles.find((file) => file.path.endsWith(end))
 // Inside <script>, `</script` would end it early wherever it stands.
 const script = text('.js').replaceAll('</script', '<\\/script');
 const template = await readFile(join(here, 'src/page.html'), 'utf8');
-const page = template.replace('/*STYLE*/', () => text('.css')).replace('/*SCRIPT*/', () => script);
+const style = text('.css');
+// The policy names what may run and style by its digest: nothing that finds its way into the page is among it. The empty style
+// element is the map library's, which fills it rule by rule.
+const digest = (code) => `sha256-${createHash('sha256').update(code).digest('base64')}`;
+const parts = { '/*SCRIPT-HASH*/': digest(script), '/*STYLE-HASH*/': digest(style), '/*EMPTY-HASH*/': digest(''), '/*STYLE*/': style, '/*SCRIPT*/': script };
+let page = template;
+for (const [mark, part] of Object.entries(parts)) {
+  if (page.split(mark).length !== 2) throw new Error(`page.html has to hold ${mark} once`);
+  page = page.replace(mark, () => part);
+}
 await writeFile(out, page);
 
 // All but the tools of development: what is bundled may itself hold bundled code of what it depends on.

@@ -226,8 +226,12 @@ void write_comparison_page(const RunComparison& comparison, const std::string& f
   for (const DifferingImage& image : comparison.differing) files.emplace_back(image.path);
   const Sprites sprites = make_sprites(files, context);
   AtomicFile file(page);
+  // Nothing in it runs and nothing is fetched, whatever a name may be.
   file.write(fmt::format(
-      "<!doctype html>\n<meta charset=utf-8>\n<title>{0} and {1}</title>\n<style>\n"
+      "<!doctype html>\n<meta charset=utf-8>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
+      "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+      "<title>{0} and {1}</title>\n<style>\n"
       "body{{font:15px/1.4 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}}\n"
       "table{{border-collapse:collapse}}td,th{{padding:.2rem .8rem;text-align:left;"
       "border-bottom:1px solid #ddd}}.n{{text-align:right}}small{{color:#666}}\n"

@@ -1,3 +1,4 @@
+import './trusted_types';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 import { attention } from './attention';

@@ -2,6 +2,10 @@
 import { bytesOf, type Report, type Sprites } from './data';
 import { h } from './dom';
 
+/** The page's policy allows no style element that it does not know. */
+const styles = new CSSStyleSheet();
+document.adoptedStyleSheets.push(styles);
+
 export class SpriteSheets {
   private readonly asked: boolean[] = [];
 
@@ -39,7 +43,7 @@ export class SpriteSheets {
     this.asked[sheet] = true;
     requestAnimationFrame(() => {
       const url = URL.createObjectURL(new Blob([bytesOf(text)], { type: 'image/jpeg' }));
-      document.head.append(h('style', {}, `.${this.name}-${sheet} { background-image: url(${url}); }`));
+      styles.insertRule(`.${this.name}-${sheet} { background-image: url(${url}); }`);
     });
   }
 }

@@ -38,7 +38,7 @@ export async function openBrowser(executablePath, playwright, { viewport = { wid
     await page.goto(pathToFileURL(report).href);
     await page.waitForSelector('html[data-ready]', { timeout: 20000 });
   };
-  return { browser, page, answers, check, open };
+  return { browser, page, answers, problems, check, open };
 }
 
 /** Moves the pointer over the map until there is an image under it. */
