@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-processes test-walks test-gpu campaign python test-python wheel docs demo install package dist lint format tidy tidy-changed check asan tsan asan-program fuzz coverage clean
+.PHONY: help setup build everything test test-slow test-processes test-walks test-offline test-gpu campaign python test-python wheel docs demo install package dist sbom lint format tidy tidy-changed check asan tsan asan-program fuzz coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -54,6 +54,9 @@ test-processes: everything ## training with several processes, started by torchr
 test-walks: everything ## what a biologist, a researcher and a developer do, from the command line
 	@for walk in biologist researcher developer; do echo "$$walk"; tests/walks/$$walk.sh || exit 1; done
 
+test-offline: build ## every command once, where the kernel ends a process that asks for an internet socket
+	@tests/campaign/offline.py
+
 campaign: build  ## kills, faults, signals, fuzzing and endurance for HOURS (1); sittings add up in build/campaign/summary.html
 	@scripts/setup.sh fuzz
 	@$(MAKE) --no-print-directory build-fuzz
@@ -96,6 +99,9 @@ package: everything ## a .deb and a tar.gz in build/packages
 
 dist: build      ## the sources with the bundled page, as a tar.gz in build/packages
 	@scripts/dist.sh
+
+sbom: build      ## what the program is made of, as CycloneDX, in build/packages
+	@scripts/sbom.py --torch "$$(cat build/torch_cmake_folder)/../.."
 
 lint:            ## clang-format check
 	@scripts/setup.sh lint

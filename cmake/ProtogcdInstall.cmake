@@ -24,7 +24,7 @@ if(PROTOGCD_TORCH)
   install(FILES ${completion}/_protogcd DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endif()
 
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${document_folder})
+install(FILES README.md CHANGELOG.md SECURITY.md CITATION.cff LICENSE DESTINATION ${document_folder})
 install(DIRECTORY docs DESTINATION ${document_folder})
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/protogcd)
 get_property(page_licences GLOBAL PROPERTY PROTOGCD_PAGE_LICENCES)

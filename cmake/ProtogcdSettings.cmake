@@ -29,6 +29,16 @@ target_compile_options(protogcd_settings INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   target_compile_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>>)
 endif()
+# Files from elsewhere are read: a fault of ours shall end the process, not be used (SECURITY.md; tests/hardening.sh looks at the result).
+# Sanitizers see more and are built without optimisation enough for _FORTIFY_SOURCE.
+include(CheckPIESupported)
+check_pie_supported()
+if(NOT PROTOGCD_SANITIZE AND CMAKE_SYSTEM_NAME STREQUAL Linux)
+  target_compile_options(protogcd_settings INTERFACE
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong;-fstack-clash-protection>>
+    $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<CONFIG:Release>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>>)
+  target_link_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:LINKER:-z,relro,-z,now,-z,noexecstack>)
+endif()
 if(PROTOGCD_SANITIZE)
   set(sanitizer_flags -fsanitize=${PROTOGCD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_compile_options(protogcd_settings INTERFACE $<BUILD_INTERFACE:${sanitizer_flags}>)

@@ -17,7 +17,7 @@ pinned_onnxruntime=1.31.1
 required=(g++ cmake ninja-build make pkg-config python3 python3-venv
   libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libspdlog-dev zlib1g-dev libjpeg-dev libpng-dev
   libgtest-dev libgmock-dev)
-optional=(ccache mold libwebp-dev libtiff-dev libheif-dev libbenchmark-dev)
+optional=(ccache mold libwebp-dev libtiff-dev libheif-dev)
 # The report page is bundled by npm. A Node.js of one's own is as good as the packaged one.
 command -v npm >/dev/null || optional+=(nodejs npm)
 case $purpose in

@@ -6,7 +6,7 @@ import numpy
 from numpy.typing import NDArray
 
 
-version: str = '0.2.0-dev'
+version: str = '0.2.0'
 
 def torch_came_first() -> None: ...
 

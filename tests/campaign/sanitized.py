@@ -9,10 +9,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from campaign import methods_of
-from scenarios import RUN, Scenario, all_scenarios
-from trials import last_words
-from workplace import DATA, Workplace
+import every_command
+from workplace import Workplace
 
 # Of containers that libtorch, which is not instrumented, has filled, the sanitizer cannot know the bounds.
 ADDRESS = "detect_container_overflow=0:detect_odr_violation=1:allocator_may_return_null=0:abort_on_error=0"
@@ -34,17 +32,9 @@ def check_that_reports_come():
                 raise SystemExit(f"the sanitizers see no {report} on this machine: {said}")
 
 
-def further_scenarios():
-    """What writes nothing, or cannot be resumed, and is therefore not among those that are killed."""
-    of_a_run = ["--model", "{material}/run", "--threads", 1]
-    yield Scenario("evaluate", ["evaluate", *of_a_run, *DATA])
-    yield Scenario("estimate-k --compare", ["estimate-k", *DATA, "--backbone", "{material}/tiny.safetensors", "--heads", 1, "--image-size", 32,
-                                            "--dtype", "float32", "--epochs", 1, "--cluster-steps", 6, "--k-max", 20, "--compare"])
-    yield Scenario("compare", ["compare", "{material}/run", "{material}/run", "--out", "{trial}/compared.html"])
-    yield Scenario("a run of a bank", ["discover", "--out", RUN, "--resume"],
-                   prepare=[["train", *DATA, "--backbone", "{material}/tiny.safetensors", "--heads", 1, "--image-size", 32, "--k", 16,
-                             "--epochs", 1, "--batch-size", 16, "--views", "bank", "--bank-home", "file", "--report=false", "--out", RUN]])
-    yield Scenario("an image that is none", ["predict", *of_a_run, "--images", "{material}/run", "--max-bad", 100])
+def first_report(ended):
+    found = REPORT.search(ended.err)
+    return found and found[0]
 
 
 def main():
@@ -56,21 +46,7 @@ def main():
     os.environ |= {"ASAN_OPTIONS": ADDRESS, "UBSAN_OPTIONS": "print_stacktrace=1"}
     options.folder.mkdir(parents=True, exist_ok=True)
     check_that_reports_come()
-    place = Workplace(options.program.resolve(), None, options.folder.resolve())
-    failed = 0
-    scenarios = [*all_scenarios(methods_of(options.program)), *further_scenarios()]
-    for scenario in [s for s in scenarios if options.only in s.name]:
-        place.fresh_trial()
-        for words in [*scenario.prepare, scenario.command]:
-            ended = place.run(words, timeout=1800)
-            found = REPORT.findall(ended.err)
-            if found or ended.code != (4 if scenario.name == "an image that is none" else 0):
-                failed += 1
-                (place.scratch / "report").write_text(ended.err)
-                print(f"{scenario.name}: exit code {ended.code}: {(found or [last_words(ended.err)])[0]}\n{ended.err[-3000:]}", flush=True)
-                break
-        else:
-            print(f"{scenario.name}: {ended.seconds:.1f} s, exit code {ended.code}", flush=True)
+    failed = every_command.failures(Workplace(options.program.resolve(), None, options.folder.resolve()), options.only, first_report)
     print(f"{failed} commands with a report of a sanitizer" if failed else "no reports")
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-// Links of the documents lead somewhere.
+// Links of the documents lead somewhere, and what they list is all there is.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -72,6 +72,54 @@ TEST(Documents, TheMethodToCopyIsTheTestedOne) {
   EXPECT_NE(document.find("```cpp\n" + read_text_file(root / "tests/training/skeleton_method.cpp") +
                           "```\n"),
             std::string::npos);
+}
+
+std::string between(const fs::path& file, const std::string& from, const std::string& to) {
+  const std::string text = read_text_file(file);
+  const std::size_t begin = text.find(from);
+  EXPECT_NE(begin, std::string::npos) << file << ": " << from;
+  return text.substr(begin, text.find(to, begin) - begin);
+}
+
+std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), expression), end; match != end; ++match)
+    found.push_back((*match)[1]);
+  return found;
+}
+
+/// What is installed to build, to run and to test: by apt and pip in setup.sh, by pip for the
+/// module, by npm.
+std::set<std::string> installed_packages(const fs::path& root) {
+  std::set<std::string> packages;
+  const auto add = [&](const std::vector<std::string>& names) {
+    packages.insert(names.begin(), names.end());
+  };
+  const std::string setup = read_text_file(root / "scripts/setup.sh");
+  for (const std::string& list : matches(setup, R"((?:required|optional|packages)\+?=\(([^)]*)\))"))
+    add(matches(list, R"(([^\s]+))"));
+  add(matches(setup, R"(pinned_(\w+)=)"));
+  for (const char* list : {"requires = [", "\ndependencies = [", "progress = [", "sklearn = [",
+                           "tables = [", "images = ["})
+    add(matches(between(root / "pyproject.toml", list, "]"), "\"([\\w-]+)"));
+  add(matches(between(root / "web/package.json", "\"dependencies\"", "\n}"),
+              "\"([\\w-]+)\": \"\\d"));
+  return packages;
+}
+
+// Whoever adds a package says there why.
+TEST(Documents, EveryPackageThatIsInstalledIsExplained) {
+  const fs::path root = testing::source_folder();
+  const std::vector<std::string> words =
+      matches(read_text_file(root / "docs/dependencies.md"), R"(([A-Za-z0-9][\w.+-]*))");
+  const std::set<std::string> explained(words.begin(), words.end());
+  const std::set<std::string> packages = installed_packages(root);
+  for (const char* known :
+       {"g++", "libwebp-dev", "clang-16", "nanobind", "onnxruntime", "pillow", "uplot", "esbuild"})
+    EXPECT_TRUE(packages.contains(known)) << known << " is not found where packages are listed";
+  for (const std::string& package : packages)
+    EXPECT_TRUE(explained.contains(package)) << package << " is not in docs/dependencies.md";
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+"""Every command of the campaign, once, in circumstances that should change nothing."""
+from campaign import methods_of
+from scenarios import RUN, Scenario, all_scenarios
+from trials import last_words
+from workplace import DATA
+
+
+def further_scenarios():
+    """What writes nothing, or cannot be resumed, and is therefore not among those that are killed."""
+    of_a_run = ["--model", "{material}/run", "--threads", 1]
+    yield Scenario("evaluate", ["evaluate", *of_a_run, *DATA])
+    yield Scenario("estimate-k --compare", ["estimate-k", *DATA, "--backbone", "{material}/tiny.safetensors", "--heads", 1, "--image-size", 32,
+                                            "--dtype", "float32", "--epochs", 1, "--cluster-steps", 6, "--k-max", 20, "--compare"])
+    yield Scenario("compare", ["compare", "{material}/run", "{material}/run", "--out", "{trial}/compared.html"])
+    yield Scenario("a run of a bank", ["discover", "--out", RUN, "--resume"],
+                   prepare=[["train", *DATA, "--backbone", "{material}/tiny.safetensors", "--heads", 1, "--image-size", 32, "--k", 16,
+                             "--epochs", 1, "--batch-size", 16, "--views", "bank", "--bank-home", "file", "--report=false", "--out", RUN]])
+    yield Scenario("an image that is none", ["predict", *of_a_run, "--images", "{material}/run", "--max-bad", 100])
+
+
+def failures(place, only, report_of):
+    """How many commands end otherwise than they should, or leave a report: `report_of(ended)` is its first line, or None."""
+    failed = 0
+    scenarios = [*all_scenarios(methods_of(place.program)), *further_scenarios()]
+    for scenario in [s for s in scenarios if only in s.name]:
+        place.fresh_trial()
+        for words in [*scenario.prepare, scenario.command]:
+            ended = place.run(words, timeout=1800)
+            report = report_of(ended)
+            if report or ended.code != (4 if scenario.name == "an image that is none" else 0):
+                failed += 1
+                (place.scratch / "report").write_text(ended.err)
+                print(f"{scenario.name}: exit code {ended.code}: {report or last_words(ended.err)}\n{ended.err[-3000:]}", flush=True)
+                break
+        else:
+            print(f"{scenario.name}: {ended.seconds:.1f} s, exit code {ended.code}", flush=True)
+    return failed
