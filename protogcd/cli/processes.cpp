@@ -7,6 +7,7 @@
 
 #include "protogcd/core/launched_process.h"
 #include "protogcd/core/thread_pool.h"
+#include "protogcd/engine/placement.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/process_group.h"
 
@@ -30,16 +31,18 @@ int join_processes_of(Session& session, std::int64_t timeout_seconds) {
     context.threads = std::max<std::size_t>(
         1, available_threads() / static_cast<std::size_t>(process->local_size));
   }
-  bool own_gpu = false;
   ComputeDevice device = resolve_device(context.device);
   if (device.is_cuda && !context.device.starts_with("cuda:")) {
-    const int count = cuda_device_count();
-    device.index = process->local_rank % count;
-    own_gpu = process->local_size <= count;
+    device.index = process->local_rank % cuda_device_count();
     context.device = device.name();
   }
-  context.team = join_processes(*process, own_gpu, std::chrono::seconds(timeout_seconds));
-  context.process = {.rank = process->rank, .size = process->size};
+  const JoinedProcesses joined = join_processes(*process, identity_of_gpu(place(context).device),
+                                                std::chrono::seconds(timeout_seconds));
+  context.team = joined.team;
+  context.process = {.rank = process->rank,
+                     .size = process->size,
+                     .on_machine = process->local_size,
+                     .on_gpu = joined.on_gpu};
   context.log.info(fmt::format("process {} of {}, pid {}, {} threads on {}", process->rank + 1,
                                process->size, ::getpid(), context.threads, device.name()));
   if (process->rank > 0) context.log = Logger();

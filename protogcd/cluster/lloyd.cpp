@@ -16,21 +16,23 @@ constexpr double kStride = 1.8;      // of eager rounds, in units of the way to 
 constexpr double kLeastGain = 1e-4;  // of the inertia, in an eager round that is not the last
 
 /// How much less the inertia around the means [K, D] is than around the mean of all rows.
-double explained(const at::Tensor& means, const std::vector<std::int64_t>& counts) {
+double explained(const Points& points, const at::Tensor& means,
+                 const std::vector<std::int64_t>& counts) {
   const at::Tensor sizes = at::tensor(at::ArrayRef<std::int64_t>(counts)).to(at::kDouble);  // [K]
-  return means.square().sum(1, false, at::kDouble).cpu().dot(sizes).item<double>();
+  return points.of_first(means.square().sum(1, false, at::kDouble).cpu().dot(sizes).item<double>());
 }
 
 /// Eager rounds follow the first one until one of them gains little; one that loses is undone.
 class EagerRounds {
  public:
   explicit EagerRounds(const Points& points)
-      : total_(points.mean_variance() * static_cast<double>(points.total() * points.width())) {}
+      : points_(points),
+        total_(points.mean_variance() * static_cast<double>(points.total() * points.width())) {}
 
   /// Whether another one follows a round that led to these means; the means to go on from.
   bool go_on(at::Tensor& means, const std::vector<std::int64_t>& counts) {
     if (over_) return false;
-    const double now = explained(means, counts);
+    const double now = explained(points_, means, counts);
     over_ = now - before_ <= kLeastGain * (total_ - now);
     if (now < before_) means = best_;
     best_ = means;
@@ -39,6 +41,7 @@ class EagerRounds {
   }
 
  private:
+  const Points& points_;
   double total_, before_ = -std::numeric_limits<double>::infinity();
   at::Tensor best_;  ///< [K, D]
   bool over_ = false;
@@ -91,7 +94,8 @@ Clustering run_lloyd(const Points& points, at::Tensor centroids, const at::Tenso
     const std::int64_t moved = nearest->fill_empty(centroids, sizes);
     at::Tensor next = means_of(points, *nearest, centroids, sizes);
     settled = !eager && changed + moved == 0;
-    const double shift = (next - centroids).square().sum(at::kDouble).item<double>();
+    const double shift =
+        points.of_first((next - centroids).square().sum(at::kDouble).item<double>());
     ++iterations;
     const bool rests = !eager && shift <= tolerance;
     const bool strides = eager;  // not after the first round, whose centroids may be single rows

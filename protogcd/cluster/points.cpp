@@ -129,6 +129,13 @@ double Points::over_all(double own) const {
   return shared() ? over_all(at::full({}, own, at::kDouble)).item<double>() : own;
 }
 
+double Points::of_first(double own) const {
+  if (!shared()) return own;
+  at::Tensor number = at::full({}, own, at::kDouble);
+  team_->broadcast(number);
+  return number.item<double>();
+}
+
 std::int64_t Points::over_all(std::int64_t own) const {
   return shared() ? over_all(at::full({}, own, at::kLong)).item<std::int64_t>() : own;
 }

@@ -38,6 +38,8 @@ class Points {
   /// Sums over all processes.
   at::Tensor over_all(at::Tensor own) const;
   double over_all(double own) const;
+  /// The first process's number: what is decided by it is decided alike, whatever the machines.
+  double of_first(double own) const;
   std::int64_t over_all(std::int64_t own) const;
 
   const at::Tensor& rows() const { return rows_; }                    ///< [N, D], mean removed

@@ -23,6 +23,8 @@ class Communicator;
 struct ProcessPlace {
   int rank = 0;
   int size = 1;
+  int on_machine = 1;  ///< how many of them share this machine's memory, and
+  int on_gpu = 1;      ///< how many its GPU
 };
 
 struct Context {

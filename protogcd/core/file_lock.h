@@ -28,6 +28,9 @@ class FileLock {
 
   ~FileLock();
   FileLock(FileLock&& other) noexcept;
+  /// A process that is started with it open holds the lock too, until it ends.
+  int descriptor() const { return descriptor_; }
+
   FileLock& operator=(FileLock&&) = delete;
 
  private:

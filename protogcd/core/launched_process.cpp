@@ -1,7 +1,9 @@
 #include "protogcd/core/launched_process.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <limits>
@@ -16,6 +18,8 @@ namespace {
 struct LauncherNames {
   const char *rank, *size, *local_rank, *local_size;
 };
+constexpr const char *kAddress = "MASTER_ADDR", *kPort = "MASTER_PORT", *kNode = "SLURM_NODEID",
+                     *kElastic = "TORCHELASTIC_";
 
 // Of Slurm those that srun sets for each step: a batch script itself is no process of several.
 constexpr std::array<LauncherNames, 3> kLaunchers = {
@@ -24,11 +28,32 @@ constexpr std::array<LauncherNames, 3> kLaunchers = {
       "OMPI_COMM_WORLD_LOCAL_SIZE"},
      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"}}};
 
-int number_in(const std::string& name, std::string value, int least, int most) {
-  value.resize(std::min(value.find('('), value.size()));  // Slurm: "2(x4)", 2 on each of 4 machines
+int number_in(const std::string& name, const std::string& value, int least, int most) {
   const auto number = parse_integer(value);
   if (number && *number >= least && *number <= most) return static_cast<int>(*number);
   throw ConfigError(fmt::format("{}: '{}' is no number of {} to {}", name, value, least, most));
+}
+
+/// Slurm: "2(x4),1" is 2 on each of four machines and 1 on the fifth.
+std::string of_machine(const std::string& value, int machine) {
+  for (const std::string& each : split(value, ',')) {
+    const std::size_t open = each.find("(x");
+    const auto times =
+        open == each.npos ? 1 : parse_integer(each.substr(open + 2, each.find(')') - open - 2));
+    if (!times) break;
+    machine -= static_cast<int>(*times);
+    if (machine < 0) return each.substr(0, open);
+  }
+  return value;
+}
+
+bool is_of_launcher(std::string_view variable) {
+  const auto names = [&](const char* name) { return name == variable; };
+  return names(kAddress) || names(kPort) || variable.starts_with(kElastic) ||
+         std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](const LauncherNames& launcher) {
+           return names(launcher.rank) || names(launcher.size) || names(launcher.local_rank) ||
+                  names(launcher.local_size);
+         });
 }
 
 }  // namespace
@@ -49,11 +74,14 @@ std::optional<LaunchedProcess> launched_process(const Environment& environment) 
     process.size = number_in(names.size, *size, 1, kMost);
     if (process.size == 1) return std::nullopt;
     process.rank = number_in(names.rank, *environment(names.rank), 0, process.size - 1);
-    if (const auto local = environment(names.local_size))
-      process.local_size = number_in(names.local_size, *local, 1, process.size);
+    if (const auto local = environment(names.local_size)) {
+      const int machine = number_in(kNode, environment(kNode).value_or("0"), 0, kMost);
+      process.local_size =
+          number_in(names.local_size, of_machine(*local, machine), 1, process.size);
+    }
     if (const auto local = environment(names.local_rank))
       process.local_rank = number_in(names.local_rank, *local, 0, process.size - 1);
-    const auto address = environment("MASTER_ADDR"), port = environment("MASTER_PORT");
+    const auto address = environment(kAddress), port = environment(kPort);
     if (!address && process.local_size < process.size) {
       throw ConfigError(
           fmt::format("MASTER_ADDR is not set, and there are {} processes on several machines",
@@ -61,14 +89,22 @@ std::optional<LaunchedProcess> launched_process(const Environment& environment) 
           "set it to the name of the first process's machine, and MASTER_PORT to a free port");
     }
     process.address = address.value_or(process.address);
-    if (port)
-      process.port = number_in("MASTER_PORT", *port, 1, std::numeric_limits<std::uint16_t>::max());
+    if (port) process.port = number_in(kPort, *port, 1, std::numeric_limits<std::uint16_t>::max());
     process.is_met = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
     if (const auto restarts = environment("TORCHELASTIC_RESTART_COUNT"))
       process.restarts = number_in("TORCHELASTIC_RESTART_COUNT", *restarts, 0, kMost);
     return process;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> environment_without_launcher() {
+  std::vector<std::string> kept;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (!is_of_launcher(text.substr(0, text.find('=')))) kept.emplace_back(text);
+  }
+  return kept;
 }
 
 }  // namespace protogcd

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace protogcd {
 
@@ -25,5 +26,9 @@ Environment process_environment();
 /// Nothing where this process is alone. ConfigError, naming the variable, where one is missing or
 /// is no number in its range.
 std::optional<LaunchedProcess> launched_process(const Environment& environment);
+
+/// The environment, each as NAME=value, of a process that this one starts for work of its own: what
+/// a launcher says of this process is not true of that one.
+std::vector<std::string> environment_without_launcher();
 
 }  // namespace protogcd

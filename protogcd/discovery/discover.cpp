@@ -224,6 +224,15 @@ std::string command_to_train(const DiscoverOptions& options, const Context& cont
   return command;
 }
 
+/// What several processes must be given alike.
+std::map<std::string, std::string> work_of(const DiscoverOptions& options, const Context& context) {
+  std::map<std::string, std::string> work = identity_of(options.train);
+  work["out"] = fs::absolute(options.train.out).lexically_normal().string();
+  work["seed"] = std::to_string(context.seed);
+  work["dtype"] = context.dtype;
+  return work;
+}
+
 Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
                    const Context& context) {
   const fs::path& out = options.train.out;
@@ -330,7 +339,10 @@ std::string configuration_of(const DiscoverOptions& options, const Context& cont
 
 Discovery discover(const DiscoverOptions& options, const Context& context) {
   check(options);
-  if (context.team) check_shareable(options.train);
+  if (context.team) {
+    check_shareable(options.train);
+    check_same_work(context, work_of(options, context));
+  }
   const Backbone backbone = open_backbone(options.backbone, context.log);
   if (context.process.rank == 0) return run_once(options, backbone, context);
   // The others do the same, each its share of the work, and leave nothing behind.

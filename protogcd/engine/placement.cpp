@@ -1,6 +1,7 @@
 #include "protogcd/engine/placement.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #ifdef PROTOGCD_WITH_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -9,6 +10,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -52,16 +54,29 @@ std::string Placement::arithmetic() const {
   return tf32 ? "tf32" : std::string(element_name(element_type_of(frozen)));
 }
 
-std::uint64_t free_memory(at::Device device) {
+std::string identity_of_gpu(at::Device device) {
+#ifdef PROTOGCD_WITH_CUDA
+  std::array<char, 64> bus{}, host{};
+  if (device.is_cuda() &&
+      cudaDeviceGetPCIBusId(bus.data(), bus.size(), device.index()) == cudaSuccess &&
+      ::gethostname(host.data(), host.size() - 1) == 0)
+    return std::string(host.data()) + ' ' + bus.data();
+#endif
+  (void)device;
+  return "";
+}
+
+std::uint64_t free_memory(at::Device device, const ProcessPlace& process) {
 #ifdef PROTOGCD_WITH_CUDA
   if (device.is_cuda()) {
     const c10::cuda::CUDAGuard guard(device);
     std::size_t available = 0, total = 0;
-    if (cudaMemGetInfo(&available, &total) == cudaSuccess) return available;
+    if (cudaMemGetInfo(&available, &total) == cudaSuccess)
+      return available / static_cast<std::uint64_t>(process.on_gpu);
   }
 #endif
   (void)device;
-  return free_main_memory();
+  return free_main_memory() / static_cast<std::uint64_t>(process.on_machine);
 }
 
 PeakMemory peak_memory(at::Device device) {

@@ -25,8 +25,12 @@ struct Placement {
 /// DeviceError where the device is absent.
 Placement place(const Context& context);
 
-/// Bytes that a program can still take: of main memory (within the container's limit), or of a GPU.
-std::uint64_t free_memory(at::Device device);
+/// Names a GPU among those of all machines, whatever number it has for this process; "" for a CPU.
+std::string identity_of_gpu(at::Device device);
+
+/// Bytes that a process can still take, if those beside it take as many: of main memory (within the
+/// container's limit), or of a GPU.
+std::uint64_t free_memory(at::Device device, const ProcessPlace& process = {});
 
 /// The most that was held at one time, in bytes.
 struct PeakMemory {

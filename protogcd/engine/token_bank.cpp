@@ -22,11 +22,11 @@ constexpr double kLongSeconds = 3600;
 
 /// What a bank may take of the memory that is free and that no bank beside it will take: the rest
 /// is for evaluation tokens and images.
-std::uint64_t room_on(at::Device device, const BankPlan* beside) {
+std::uint64_t room_on(at::Device device, const ProcessPlace& process, const BankPlan* beside) {
   const BankHome home = device.is_cuda() ? BankHome::kDevice : BankHome::kHost;
-  const std::uint64_t free = free_memory(device), taken = beside != nullptr && beside->home == home
-                                                              ? beside->layout.bytes()
-                                                              : 0;
+  const std::uint64_t free = free_memory(device, process),
+                      taken =
+                          beside != nullptr && beside->home == home ? beside->layout.bytes() : 0;
   return (free - std::min(free, taken)) / (device.is_cuda() ? 2 : 3);
 }
 
@@ -75,8 +75,10 @@ BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device dev
   plan.layout.block = bank_block(device);
   plan.layout.views = options.views;
   if (options.max_gb) {
-    const double fitting = *options.max_gb * 1e9 /
-                           static_cast<double>(std::max<std::uint64_t>(layout.view_bytes(), 1));
+    BankLayout whole = plan.layout;
+    whole.images = std::max(options.all_images, layout.images);
+    const double fitting =
+        *options.max_gb * 1e9 / static_cast<double>(std::max<std::uint64_t>(whole.view_bytes(), 1));
     plan.exceeds_limit = fitting < 2;
     if (fitting < static_cast<double>(options.views))
       plan.layout.views = std::max<std::int64_t>(2, static_cast<std::int64_t>(fitting));
@@ -84,9 +86,10 @@ BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device dev
   if (plan.home == BankHome::kDevice && !device.is_cuda()) plan.home = BankHome::kHost;
   if (plan.home == BankHome::kAuto) {
     const std::uint64_t bytes = plan.layout.bytes();
-    plan.home = device.is_cuda() && bytes <= room_on(device, beside) ? BankHome::kDevice
-                : bytes <= room_on(at::kCPU, beside)                 ? BankHome::kHost
-                                                                     : BankHome::kFile;
+    plan.home = device.is_cuda() && bytes <= room_on(device, options.process, beside)
+                    ? BankHome::kDevice
+                : bytes <= room_on(at::kCPU, options.process, beside) ? BankHome::kHost
+                                                                      : BankHome::kFile;
   }
   return plan;
 }

@@ -29,6 +29,8 @@ struct BankOptions {
   BankHome home = BankHome::kAuto;    ///< kAuto: the first of device, host and file that has room
   std::filesystem::path folder = {};  ///< of a bank in files
   std::optional<double> max_gb = {};  ///< V is lowered to fit, not below 2
+  ProcessPlace process = {};          ///< one of several has a part of the bank,
+  std::int64_t all_images = 0;        ///< which is of so many; V is what fits of the whole
   std::int64_t refresh = 0;  ///< epochs between redrawing one view of every image; 0: never
 };
 
@@ -51,7 +53,8 @@ struct BankPlan {
 /// Images whose tokens are computed together.
 std::int64_t bank_block(at::Device device);
 
-/// `layout.views` and `layout.block` are set here. `beside`: another bank, whose memory is taken.
+/// `layout.views` and `layout.block` are set here, in all processes alike. `beside`: another bank,
+/// whose memory is taken.
 BankPlan plan_bank(const BankOptions& options, BankLayout layout, at::Device device,
                    const BankPlan* beside = nullptr);
 

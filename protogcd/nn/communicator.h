@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "protogcd/core/context.h"
 
@@ -49,6 +51,14 @@ std::shared_ptr<Communicator> communicator_of(const Context& context);
 
 /// Whether any process says so: what one finds is then done by all. All must ask, each time.
 bool any_process(const Context& context, bool says);
+/// The largest of all processes' numbers, for what all must decide alike.
+std::int64_t largest_of_processes(const Context& context, std::int64_t own);
+/// Work that each process does without the others: where one is told to stop in it, all throw
+/// InterruptedError, once they have done theirs.
+void stop_together(const Context& context, const std::function<void()>& work);
+/// UsageError in every process unless all were given the same: `words` names it and its value
+/// ("seed" -> "1"), and a process whose value is not the first one's says which.
+void check_same_work(const Context& context, const std::map<std::string, std::string>& words);
 
 /// all_reduce and all_gather that gradients pass through. The loss of a step is the sum of the
 /// processes' losses: a gradient that comes back is summed over all of them.

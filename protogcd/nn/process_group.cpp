@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 
 namespace protogcd {
@@ -44,7 +45,7 @@ std::shared_ptr<gloo::transport::Device> gloo_device() {
 
 class ProcessGroup : public Communicator {
  public:
-  ProcessGroup(const LaunchedProcess& process, bool own_gpu, milliseconds patience)
+  ProcessGroup(const LaunchedProcess& process, const std::string& gpu, milliseconds patience)
       : process_(process), patience_(patience) {
     guarded([&] {
       const auto store = meet(process, patience);
@@ -53,6 +54,7 @@ class ProcessGroup : public Communicator {
       gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(
           c10::make_intrusive<c10d::PrefixStore>("gloo", store), process.rank, process.size,
           options);
+      const bool own_gpu = look_at_gpus(gpu);
 #ifdef PROTOGCD_WITH_NCCL
       if (own_gpu) {
         const auto nccl = c10d::ProcessGroupNCCL::Options::create();
@@ -66,6 +68,8 @@ class ProcessGroup : public Communicator {
 #endif
     });
   }
+
+  int on_gpu() const { return on_gpu_; }
 
   std::int64_t rank() const override { return process_.rank; }
   std::int64_t size() const override { return process_.size; }
@@ -107,6 +111,21 @@ class ProcessGroup : public Communicator {
   }
 
  private:
+  /// Counts who shares this process's GPU. Whether each process has one of its own.
+  bool look_at_gpus(const std::string& own) {
+    constexpr std::int64_t kBytes = 32;
+    Sha256 name;
+    name.update(own);
+    const Sha256::Digest digest = name.finish();
+    at::Tensor mine = at::empty({1, kBytes + 1}, at::kByte);
+    std::copy(digest.begin(), digest.end(), mine.data_ptr<std::uint8_t>());
+    mine[0][kBytes] = own.empty() ? 0 : 1;
+    const at::Tensor all = all_gather(mine),  // [size, 33]
+        equal = all.unsqueeze(0).eq(all.unsqueeze(1)).all(2).sum(1);
+    on_gpu_ = equal[process_.rank].item<int>();
+    return all.select(1, kBytes).all().item<bool>() && equal.max().item<std::int64_t>() == 1;
+  }
+
   c10d::Backend& backend_of(const at::Tensor& tensor) {
     return nccl_ && tensor.is_cuda() ? *nccl_ : *gloo_;
   }
@@ -131,14 +150,16 @@ class ProcessGroup : public Communicator {
 
   const LaunchedProcess process_;
   const milliseconds patience_;
+  int on_gpu_ = 1;
   c10::intrusive_ptr<c10d::Backend> gloo_, nccl_;
 };
 
 }  // namespace
 
-std::shared_ptr<Communicator> join_processes(const LaunchedProcess& process, bool own_gpu,
-                                             milliseconds patience) {
-  return std::make_shared<ProcessGroup>(process, own_gpu, patience);
+JoinedProcesses join_processes(const LaunchedProcess& process, const std::string& gpu,
+                               milliseconds patience) {
+  const auto group = std::make_shared<ProcessGroup>(process, gpu, patience);
+  return {.team = group, .on_gpu = group->on_gpu()};
 }
 
 }  // namespace protogcd

@@ -4,16 +4,23 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "protogcd/core/launched_process.h"
 #include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 
+struct JoinedProcesses {
+  std::shared_ptr<Communicator> team;
+  int on_gpu = 1;  ///< so many of them share this one's GPU
+};
+
 /// Waits until all processes have come. A process that is waited for longer than `patience`, here
-/// or in any later step, is an error in those that wait: DeviceError. With a GPU for each process
-/// (its own: `own_gpu`) tensors of GPUs travel by NCCL where the build has it, else by Gloo.
-std::shared_ptr<Communicator> join_processes(const LaunchedProcess& process, bool own_gpu,
-                                             std::chrono::milliseconds patience);
+/// or in any later step, is an error in those that wait: DeviceError. `gpu` names this one's
+/// (identity_of_gpu); where each has one of its own, tensors of GPUs travel by NCCL if the build
+/// has it, else by Gloo.
+JoinedProcesses join_processes(const LaunchedProcess& process, const std::string& gpu,
+                               std::chrono::milliseconds patience);
 
 }  // namespace protogcd

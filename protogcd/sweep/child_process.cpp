@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "protogcd/core/error.h"
+#include "protogcd/core/launched_process.h"
 
 namespace protogcd {
 namespace {
@@ -26,33 +27,46 @@ int open_for_writing(const std::filesystem::path& path, int how) {
   return file;
 }
 
+/// As the kernel takes them.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// Between fork and exec: nothing here allocates or locks.
-[[noreturn]] void become(char* const* words, int input, int output, int log, pid_t parent) {
+[[noreturn]] void become(char* const* words, char* const* environment, int input, int output,
+                         int log, int lock, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(127);  // it ended before the line above
   ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
-  ::execv(words[0], words);
+  if (lock >= 0) ::fcntl(lock, F_SETFD, 0);  // stays open
+  ::execve(words[0], words, environment);
   ::_exit(127);
 }
 
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& words,
-                           const std::filesystem::path& output, const std::filesystem::path& log) {
+                           const std::filesystem::path& output, const std::filesystem::path& log,
+                           const FileLock* lock) {
   if (::access(words.front().c_str(), X_OK) != 0)
     throw FileError(fmt::format("{}: cannot run: {}", words.front(), std::strerror(errno)));
   const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int output_file = open_for_writing(output, O_TRUNC);
   const int log_file = open_for_writing(log, O_APPEND);
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
+  const std::vector<std::string> variables = environment_without_launcher();
+  const std::vector<char*> arguments = pointers_to(words), environment = pointers_to(variables);
   const pid_t parent = ::getpid();
   process_ = ::fork();
-  if (process_ == 0) become(pointers.data(), input, output_file, log_file, parent);
+  if (process_ == 0) {
+    become(arguments.data(), environment.data(), input, output_file, log_file,
+           lock == nullptr ? -1 : lock->descriptor(), parent);
+  }
   const int error = errno;
   for (const int file : {input, output_file, log_file}) ::close(file);
   if (process_ < 0)

@@ -8,16 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "protogcd/core/file_lock.h"
+
 namespace protogcd {
 
 /// Ends with this process, whatever ends it (SIGTERM), and does not see its terminal's Ctrl-C: who
-/// started it decides what it is told, once.
+/// started it decides what it is told, once. It is alone, though this process may be one of several
+/// that a launcher began.
 class ChildProcess {
  public:
   /// `words`: the program's path and its arguments. `output` is written anew, `log` is added to.
-  /// FileError if it cannot be started.
+  /// `lock`, where given, is held until both have ended. FileError if it cannot be started.
   ChildProcess(const std::vector<std::string>& words, const std::filesystem::path& output,
-               const std::filesystem::path& log);
+               const std::filesystem::path& log, const FileLock* lock = nullptr);
   ~ChildProcess();  ///< ends it if it still runs
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

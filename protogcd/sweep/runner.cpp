@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "protogcd/core/error.h"
@@ -109,6 +110,7 @@ class Runner {
       collect(stopping);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
+    if (options_.share) take_finished();
     write_tables();
     if (stopping || context_.interrupted()) {
       throw InterruptedError(fmt::format("stopped: {} of {} cells are finished",
@@ -119,13 +121,22 @@ class Runner {
   }
 
  private:
-  /// Numbers of cells that are finished, by whomever.
+  /// Numbers of cells that are finished, by whomever: another may have done what failed here.
   void take_finished() {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      if (results_.results[i].state == CellState::kPending && !held_.contains(i) &&
-          records_[i].next_step() == cells_[i].steps.size())
-        take_numbers(i);
+      const bool is_open =
+          results_.results[i].state == CellState::kPending || failed_here_.contains(i);
+      if (!is_open || held_.contains(i) || records_[i].next_step() < cells_[i].steps.size())
+        continue;
+      failed_here_.erase(i);
+      take_numbers(i);
     }
+  }
+
+  /// Of a cell, in a sweep that is shared; nothing where another has it.
+  std::optional<FileLock> try_lock(std::size_t cell) const {
+    create_folders(records_[cell].folder().parent_path());
+    return FileLock::try_take(records_[cell].folder().string() + ".lock");
   }
 
   /// Begins cells that nobody is at, as many as may run beside those that do.
@@ -136,10 +147,7 @@ class Runner {
     }
     for (std::size_t i = 0; i < cells_.size() && running_.size() < options_.jobs; ++i) {
       if (results_.results[i].state != CellState::kPending || held_.contains(i)) continue;
-      if (options_.share) create_folders(records_[i].folder().parent_path());
-      std::optional<FileLock> lock =
-          options_.share ? FileLock::try_take(records_[i].folder().string() + ".lock")
-                         : std::nullopt;
+      std::optional<FileLock> lock = options_.share ? try_lock(i) : std::nullopt;
       if (options_.share && !lock) continue;
       const std::size_t step = records_[i].next_step();
       if (step == cells_[i].steps.size()) continue;  // finished by another a moment ago
@@ -159,12 +167,19 @@ class Runner {
                          fmt::format("{} runs such cells again; or choose another {}",
                                      option_name("restart_changed"), option_name("out")));
       }
-      records_[i].forget_from(change->step);
+      const std::optional<FileLock> lock = options_.share ? try_lock(i) : std::nullopt;
+      if (options_.share && !lock) {
+        throw UsageError(fmt::format("{}: another sweep is at this cell, with other options: {}",
+                                     records_[i].folder().string(), change->text),
+                         "wait for it, or stop it; then the same command again");
+      }
+      if (const auto still = records_[i].change()) records_[i].forget_from(still->step);
     }
   }
 
   void start(std::size_t cell, std::size_t step) {
     const CellRecord& record = records_[cell];
+    const std::optional<FileLock>& lock = held_.at(cell);
     record.begin(step);
     std::vector<std::string> words = {options_.program};
     for (std::string& word :
@@ -174,7 +189,8 @@ class Runner {
         {.cell = cell,
          .step = step,
          .start = Clock::now(),
-         .process = std::make_unique<ChildProcess>(words, record.output(step), record.log(step))});
+         .process = std::make_unique<ChildProcess>(words, record.output(step), record.log(step),
+                                                   lock ? &*lock : nullptr)});
   }
 
   /// Looks at every running cell once: its next step begins, or its numbers are taken.
@@ -197,6 +213,7 @@ class Runner {
     auto held = held_.extract(ended.cell);
     if (exit_code != 0) {
       if (stopping) return;  // it goes on another time
+      failed_here_.insert(ended.cell);
       return fail(ended.cell, exit_code,
                   fmt::format("{} (see {})", last_error(record.log(ended.step)),
                               record.log(ended.step).string()),
@@ -281,6 +298,7 @@ class Runner {
   SweepResults results_;
   std::vector<RunningCell> running_;
   std::map<std::size_t, std::optional<FileLock>> held_;  ///< cells that run here, with their locks
+  std::set<std::size_t> failed_here_;                    ///< cells of which a step did not succeed
   Clock::time_point next_look_ = {};                     ///< for cells that others have left
   std::size_t finished_now_ = 0;
   double seconds_now_ = 0;  ///< of the cells that this process has finished

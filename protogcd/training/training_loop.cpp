@@ -53,7 +53,8 @@ class TrainingLoop::State {
         runner_(step_, method, material, context.seed, options.schedule, plan),
         sets_(material, blocks, context, plan),
         kept_{step_.parameters(), step_.optimiser(), state_of(method, step_)},
-        checkpoints_(folder.checkpoints(), std::move(identity)) {}
+        identity_(std::move(identity)),
+        checkpoints_(folder.checkpoints(), identity_) {}
 
   double run(bool resume, Clock::time_point started, const Evaluate& evaluate);
 
@@ -84,6 +85,7 @@ class TrainingLoop::State {
   StepRunner runner_;
   MaterialFeatures sets_;
   CheckpointTensors kept_;
+  const std::map<std::string, std::string> identity_;
   CheckpointStore checkpoints_;
   std::optional<EventFile> events_;
   TrainingState now_;
@@ -95,6 +97,7 @@ class TrainingLoop::State {
 
 /// The state of the run that is resumed, or a fresh one.
 void TrainingLoop::State::begin(bool resume) {
+  check_same_work(context_, identity_);
   if (resume) {
     if (auto found = checkpoints_.load(kept_, context_.log)) {
       now_ = std::move(*found);

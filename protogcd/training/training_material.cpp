@@ -86,10 +86,11 @@ void TrainingMaterial::lay_out() {
   if (options_.use_bank) bank_plan_ = plan_of_bank(nullptr);
   if (options_.use_bank && options_.sees_strong) strong_bank_plan_ = plan_of_bank(&*bank_plan_);
   if (placement_.device.is_cuda()) make_windows();
-  const std::uint64_t tokens_bytes =
-      placement_.device.is_cuda()
-          ? left_of(free_memory(placement_.device), bank_bytes(BankHome::kDevice)) / kDeviceParts
-          : cache_bytes_ / kCacheUses;
+  const std::uint64_t tokens_bytes = placement_.device.is_cuda()
+                                         ? left_of(free_memory(placement_.device, context_.process),
+                                                   bank_bytes(BankHome::kDevice)) /
+                                               kDeviceParts
+                                         : cache_bytes_ / kCacheUses;
   const auto wanted = [&](SampleSet set) {
     return set == SampleSet::kLabelled && !options_.sees_labelled ? 0 : set_.count(set);
   };
@@ -113,7 +114,7 @@ void TrainingMaterial::lay_out() {
 
 std::uint64_t TrainingMaterial::cache_bytes() const {
   if (options_.cache_gb) return static_cast<std::uint64_t>(*options_.cache_gb * kBytesPerGigabyte);
-  return free_memory(at::kCPU) / kCacheParts;
+  return free_memory(at::kCPU, context_.process) / kCacheParts;
 }
 
 BankPart TrainingMaterial::bank_part() const {
@@ -131,6 +132,8 @@ BankPart TrainingMaterial::bank_part() const {
 
 BankPlan TrainingMaterial::plan_of_bank(const BankPlan* weak) const {
   BankOptions bank = options_.bank;
+  bank.process = context_.process;
+  bank.all_images = static_cast<std::int64_t>(set_.train().size());
   if (bank.folder.empty()) bank.folder = folder_ / run_files::kBank;
   if (context_.team)
     bank.folder /= fmt::format("part-{}-of-{}", context_.process.rank + 1, context_.process.size);
@@ -141,7 +144,9 @@ BankPlan TrainingMaterial::plan_of_bank(const BankPlan* weak) const {
                           .width = backbone_.config.width,
                           .type = placement_.frozen,
                           .with_class_token = first_trained_block_ + 1 == backbone_.config.depth};
-  return plan_bank(bank, layout, placement_.device, weak);
+  BankPlan plan = plan_bank(bank, layout, placement_.device, weak);
+  plan.home = static_cast<BankHome>(largest_of_processes(context_, static_cast<int>(plan.home)));
+  return plan;
 }
 
 std::uint64_t TrainingMaterial::bank_bytes(BankHome home) const {
@@ -153,7 +158,7 @@ std::uint64_t TrainingMaterial::bank_bytes(BankHome home) const {
 
 void TrainingMaterial::make_windows() {
   const auto room_on = [&](at::Device device, BankHome home) {
-    return left_of(free_memory(device), bank_bytes(home)) / kDeviceParts;
+    return left_of(free_memory(device, context_.process), bank_bytes(home)) / kDeviceParts;
   };
   const WindowRoom room{.on_gpu = room_on(placement_.device, BankHome::kDevice),
                         .on_host = room_on(at::kCPU, BankHome::kHost)};
@@ -193,8 +198,10 @@ bool TrainingMaterial::is_shareable() const {
 
 void TrainingMaterial::prepare_bank(std::int64_t epoch) {
   if (!bank_) return;
-  bank_->prepare(static_cast<std::uint32_t>(epoch));
-  if (strong_bank_) strong_bank_->prepare(static_cast<std::uint32_t>(epoch));
+  stop_together(context_, [&] {
+    bank_->prepare(static_cast<std::uint32_t>(epoch));
+    if (strong_bank_) strong_bank_->prepare(static_cast<std::uint32_t>(epoch));
+  });
   if (bank_plan_->refresh > 0) return;
   bank_->forget_windows();
   windows_.reset();
@@ -281,7 +288,8 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
 
 std::shared_ptr<KeptTokens> TrainingMaterial::make_kept_tokens() const {
   if (placement_.device.is_cuda()) return nullptr;
-  return std::make_shared<KeptTokens>(std::min(cache_bytes_, free_memory(at::kCPU)) / kCacheUses);
+  return std::make_shared<KeptTokens>(
+      std::min(cache_bytes_, free_memory(at::kCPU, context_.process)) / kCacheUses);
 }
 
 StepBatch TrainingMaterial::labels_of(const Sampler& sampler, std::int64_t epoch,

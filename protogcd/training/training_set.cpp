@@ -11,6 +11,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
+#include "protogcd/nn/communicator.h"
 
 namespace protogcd {
 
@@ -24,8 +25,10 @@ TrainingSet::TrainingSet(Dataset dataset, const LoaderOptions& loader, std::uint
   std::vector<std::uint32_t> list = sources_of(dataset_.samples);
   std::ranges::sort(list);
   list.erase(std::unique(list.begin(), list.end()), list.end());
-  read_all_images(dataset_.sources, list, loader.view.short_side, loader.decode, cache_, skipped_,
-                  context, looks_);
+  stop_together(context, [&] {
+    read_all_images(dataset_.sources, list, loader.view.short_side, loader.decode, cache_, skipped_,
+                    context, looks_);
+  });
   skipped_.check(dataset_.sources);
   std::set<std::uint32_t> bad;
   for (const SkippedFile& file : skipped_.files())

@@ -73,6 +73,38 @@ TEST(LaunchedProcess, TorchrunGoesBeforeTheOthersAndCountsRestarts) {
   EXPECT_EQ(process->restarts, 3);
 }
 
+TEST(LaunchedProcess, OfMachinesWithUnequallyManyProcessesSlurmSaysThisOnes) {
+  Variables variables = {{"SLURM_PROCID", "9"},
+                         {"SLURM_STEP_NUM_TASKS", "10"},
+                         {"SLURM_LOCALID", "1"},
+                         {"SLURM_STEP_TASKS_PER_NODE", "4(x2),2"},
+                         {"MASTER_ADDR", "node1"}};
+  variables["SLURM_NODEID"] = "2";
+  EXPECT_EQ(launched(variables)->local_size, 2);
+  variables["SLURM_NODEID"] = "1";
+  EXPECT_EQ(launched(variables)->local_size, 4);
+  variables["SLURM_NODEID"] = "3";
+  EXPECT_THAT(message_of<ConfigError>([&] { launched(variables); }),
+              HasSubstr("SLURM_STEP_TASKS_PER_NODE"));
+}
+
+TEST(LaunchedProcess, ItsOwnChildrenAreAlone) {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "MASTER_PORT",
+                           "TORCHELASTIC_RESTART_COUNT", "RANKING"})
+    ::setenv(name, "1", 1);
+  const std::vector<std::string> kept = environment_without_launcher();
+  for (const std::string& variable : kept) {
+    EXPECT_TRUE(!variable.starts_with("RANK=") && !variable.starts_with("OMPI_COMM_WORLD_SIZE=") &&
+                !variable.starts_with("SLURM_PROCID=") && !variable.starts_with("MASTER_PORT=") &&
+                !variable.starts_with("TORCHELASTIC_"))
+        << variable;
+  }
+  EXPECT_NE(std::ranges::find(kept, "RANKING=1"), kept.end());
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "MASTER_PORT",
+                           "TORCHELASTIC_RESTART_COUNT", "RANKING"})
+    ::unsetenv(name);
+}
+
 TEST(LaunchedProcess, AVariableThatIsWrongIsNamed) {
   const auto message = [](const Variables& variables) {
     return message_of<ConfigError>([&] { launched(variables); });

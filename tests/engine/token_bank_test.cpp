@@ -328,6 +328,10 @@ TEST(TokenBank, ViewsAreLeftOutToFit) {
   EXPECT_EQ(work.plan({.views = 8}).layout.views, 8);
   EXPECT_EQ(work.plan({}).home, BankHome::kHost);
   EXPECT_EQ(work.plan({.home = BankHome::kDevice}).home, BankHome::kHost);  // there is no GPU
+  // One of two processes has half of the images: what fits is what fits of the whole.
+  EXPECT_EQ(
+      work.plan({.max_gb = 4.01 * one / 1e9, .all_images = 2 * work.layout().images}).layout.views,
+      2);
   BankLayout huge = work.layout();
   huge.images = 100'000'000'000;
   EXPECT_EQ(plan_bank({}, huge, at::kCPU).home, BankHome::kFile);

@@ -258,6 +258,21 @@ TEST_F(Processes, EmbeddingsAreClusteredTogether) {
   }
 }
 
+TEST_F(Processes, OtherWorkThanTheFirstOnesIsRefusedByAll) {
+  auto words = train("differ");
+  std::string line = "exec";
+  for (const std::string& word : words) line += " '" + word + "'";
+  std::vector<std::string> command = torchrun(2, {});
+  command.back() = "sh";
+  command.insert(command.end(), {"-c", "exec '" + testing::protogcd_path() + "'" + line.substr(4) +
+                                           " --lr 0.1$RANK"});
+  Running running(command, tiny_->folder / "log-differ");
+  EXPECT_NE(running.wait().exit_code, 0);
+  EXPECT_THAT(running.log(), HasSubstr("process 2 of 2 was given other work than the first: lr "
+                                       "0.11, not lr 0.1"));
+  EXPECT_FALSE(std::filesystem::exists(tiny_->folder / "differ/config.toml"));
+}
+
 TEST_F(Processes, WhatTheyDoNotShareIsRefusedByName) {
   const auto errors_of = [&](const std::vector<std::string>& words) {
     auto running = start(2, words);

@@ -13,6 +13,7 @@
 #include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/text.h"
+#include "protogcd/sweep/cell_record.h"
 #include "protogcd/sweep/child_process.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
@@ -176,6 +177,47 @@ TEST_F(Runner, ACellThatAnotherLeftUnfinishedIsTakenOver) {
   EXPECT_EQ(calls().size(), 2u);
 }
 
+TEST_F(Runner, WhatFailedHereAndAnotherFinishedIsFinishedInThisTableToo) {
+  write_file_atomically(folder_ / "broken", "");
+  write("", "3, 1");
+  plan();
+  create_folders(out_ / "cells");
+  write_file_atomically(out_ / ".sweep-lock", "");  // it is a sweep's
+  std::optional<FileLock> second =
+      FileLock::try_take(cell_folder(out_, cells_[1]).string() + ".lock");
+  const StopToken stop;
+  const auto begin = [&] {
+    return std::async(std::launch::async, [&] { return run_planned(false, stop, true); });
+  };
+  auto failing = begin();
+  const auto has_failed = [&] {
+    return std::filesystem::exists(out_ / "table.csv") &&
+           read_text_file(out_ / "table.csv").find("failed") != std::string::npos;
+  };
+  while (!has_failed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::filesystem::remove(folder_ / "broken");
+  auto other = begin();
+  const CellRecord first(cell_folder(out_, cells_[0]), cells_[0]);
+  while (first.next_step() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  second.reset();
+  EXPECT_EQ(other.get().count(CellState::kFinished), 2u);
+  EXPECT_EQ(failing.get().count(CellState::kFinished), 2u);
+  EXPECT_EQ(calls().size(), 3u);
+}
+
+TEST_F(Runner, ACellThatAnotherIsAtIsNotBegunAnew) {
+  write("[options]\nepochs = 5", "1, 2");
+  run();
+  write("[options]\nepochs = 6", "1, 2");
+  plan();
+  const auto other = FileLock::try_take(cell_folder(out_, cells_[0]).string() + ".lock");
+  ASSERT_TRUE(other);
+  EXPECT_THAT(message_of<UsageError>([&] { run_planned(true, {}, /*share=*/true); }),
+              AllOf(HasSubstr("another sweep is at this cell"), HasSubstr("--epochs 6")));
+  EXPECT_EQ(calls().size(), 2u);
+  EXPECT_EQ(read_text_file(out_ / "table.csv").find("pending"), std::string::npos);
+}
+
 TEST_F(Runner, ASweepThatDoesNotShareKeepsOthersOut) {
   write("", "9");
   plan();
@@ -318,6 +360,28 @@ TEST_F(Runner, AnInterruptStopsTheCellsAndTheSweepGoesOnLater) {
   EXPECT_EQ(run().count(CellState::kFinished), 3u);
   EXPECT_EQ(calls().size(), 4u) << "only the stopped cell runs again";
   EXPECT_THAT(calls().back(), HasSubstr("--resume"));
+}
+
+TEST(ChildProcess, HoldsTheLockUntilItHasEndedToo) {
+  const testing::TemporaryFolder folder;
+  std::optional<FileLock> lock = FileLock::try_take(folder / "lock");
+  ChildProcess child({"/bin/cat"}, folder / "out", folder / "log", &*lock);
+  ChildProcess slow({"/bin/sleep", "60"}, folder / "out", folder / "log", &*lock);
+  lock.reset();
+  EXPECT_FALSE(FileLock::try_take(folder / "lock"));
+  slow.ask_to_stop();
+  while (!slow.ended() || !child.ended()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(FileLock::try_take(folder / "lock"));
+}
+
+TEST(ChildProcess, IsAloneThoughThisOneIsOneOfSeveral) {
+  const testing::TemporaryFolder folder;
+  ::setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  ChildProcess child({"/usr/bin/env"}, folder / "out", folder / "log");
+  ::unsetenv("SLURM_STEP_NUM_TASKS");
+  while (!child.ended()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_THAT(read_text_file(folder / "out"),
+              AllOf(HasSubstr("PATH="), Not(HasSubstr("SLURM_STEP_NUM_TASKS"))));
 }
 
 TEST(ChildProcess, EndsWithItsObject) {
