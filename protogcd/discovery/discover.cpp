@@ -247,6 +247,9 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
   TrainOptions train_options = options.train;
   train_options.material.reading = {.apply_orientation = !options.data.is_benchmark(),
                                     .fast_decode = options.images.fast_decode};
+  const bool is_first_look = !train_options.method->trains() && train_options.estimate_k;
+  if (is_first_look && !context.command.empty())
+    train_options.next = command_to_train(options, context);
   const ConfigurationOf config_of = [&](const TrainOptions& of_run) {
     DiscoverOptions copy = options;
     copy.train = of_run;
@@ -254,15 +257,8 @@ Discovery run_once(const DiscoverOptions& options, const Backbone& backbone,
   };
   LabelledData data = open_labelled_data(options, context.log);
   check_unlabelled(options, data.dataset);
-  Discovery found{
-      .result = train(std::move(data.dataset), data.history, backbone, train_options, config_of,
-                      BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
-  const bool was_first_look = !train_options.method->trains() && train_options.estimate_k;
-  if (was_first_look && !context.command.empty()) {
-    found.result.next = command_to_train(options, context);
-    write_result(out / run_files::kResult, found.result);
-  }
-  return found;
+  return {.result = train(std::move(data.dataset), data.history, backbone, train_options, config_of,
+                          BadImagePolicy::parse(options.bad_images, options.max_bad), context)};
 }
 
 }  // namespace

@@ -202,6 +202,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
     findings = write_findings_of(material, backbone, frozen, foreign, folder.findings(), context);
   frozen.reset();  // training wants the memory
   RunResult result = trainer.run();
+  result.next = options.next;
   result.findings = std::move(findings);
   result.estimate = std::move(estimate);
   result.tuning = std::move(tuning);

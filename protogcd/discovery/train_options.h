@@ -23,6 +23,7 @@ struct TrainOptions {
   /// Of several processes the first one's `out`; the others write to folders that do not stay.
   std::filesystem::path shared_out;
   bool overwrite = false, resume = false;
+  std::string next;  ///< the command that the result names as the next one; empty: none
   /// An earlier run to go on from (discovery/earlier_run.h); empty: none.
   std::filesystem::path from;
 

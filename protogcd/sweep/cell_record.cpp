@@ -69,7 +69,11 @@ std::string pointer_for(WhichEpoch which, const std::string& pointer) {
 }  // namespace
 
 CellRecord::CellRecord(std::filesystem::path folder, const Cell& cell)
-    : folder_(std::move(folder)), cell_(cell) {}
+    : folder_(std::move(folder)), cell_(cell) {
+  std::error_code ignored;  // a kill may have left it
+  for (std::size_t step = 0; step < cell_.steps.size(); ++step)
+    if (std::filesystem::exists(result(step))) std::filesystem::remove(output(step), ignored);
+}
 
 std::filesystem::path CellRecord::file(std::size_t step, const char* ending) const {
   return folder_ / fmt::format("{}{}", cell_.steps[step].name, ending);

@@ -35,7 +35,8 @@ def watch(place, words, until, rate_of):
 
 
 def minutes(samples):
-    """A row for each minute: what was there in the middle of it, and how much was done."""
+    """A row for each minute: how much was done, the middle of its memory, and the fewest threads and files: a checkpoint that is being
+    written has a file open, what is never closed stays."""
     length = 60 if samples and samples[-1]["seconds"] > 300 else max(5, samples[-1]["seconds"] / 8) if samples else 60
     rows, start = [], 0.0
     while samples and start < samples[-1]["seconds"]:
@@ -43,7 +44,8 @@ def minutes(samples):
         if len(part) > 2:
             took = part[-1]["seconds"] - part[0]["seconds"]
             rows.append({"minute": start / 60, "rate": (part[-1]["done"] - part[0]["done"]) / took if took else 0,
-                         **{name: statistics.median(s[name] for s in part) for name in ("memory", "threads", "files")}})
+                         "memory": statistics.median(s["memory"] for s in part),
+                         **{name: min(s[name] for s in part) for name in ("threads", "files")}})
         start += length
     return rows
 

@@ -138,6 +138,15 @@ TEST_F(Runner, NewPointsAndSeedsAreAddedToWhatIsThere) {
   EXPECT_EQ(calls().size(), 4u);
 }
 
+TEST_F(Runner, WhatAKillLeftBesideAFinishedStepIsTidiedAway) {
+  write("", "1");
+  run();
+  const CellRecord cell(cell_folder(out_, cells_[0]), cells_[0]);
+  write_file_atomically(cell.output(0), "{}");
+  EXPECT_EQ(run().count(CellState::kFinished), 1u);
+  EXPECT_FALSE(std::filesystem::exists(cell.output(0)));
+}
+
 TEST_F(Runner, TheFolderMayBeSpelledOtherwise) {
   write("[options]\ncurve = \"{cell}/curve.csv\"", "1");
   run();
