@@ -241,7 +241,8 @@ TEST_F(Shards, HowManyMayBeBadIsAskedOfAllTogether) {
   const auto files = shards("predict", "limited.csv", 2);
   const ProgramResult strict = gather(files, "limited.csv", {"--max-bad", "1"});
   EXPECT_EQ(strict.exit_code, 4);
-  EXPECT_THAT(strict.errors, AllOf(HasSubstr("2 of"), HasSubstr("bad.png")));
+  EXPECT_THAT(strict.errors, AllOf(HasSubstr("2 of"), HasSubstr("/bad.png: not an image"),
+                                   HasSubstr(")\n  raise --max-bad")));
 }
 
 }  // namespace
