@@ -1,5 +1,5 @@
 // Bytes as a tar file of images: refused with a DataError, or every image lies within it and has a
-// name and a label that there is.
+// label that there is and a name that leads nowhere else.
 #include <cstdint>
 #include <span>
 
@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const protogcd::PackedImages packed(bytes, "fuzz.tar");
     for (std::size_t i = 0; i < packed.images().size(); ++i) {
       const auto& image = packed.images()[i];
-      if (packed.name(i).empty()) __builtin_trap();
+      const std::string_view name = packed.name(i);
+      if (name.empty() || name.starts_with('/') || name.starts_with('.')) __builtin_trap();
       if (image.label >= static_cast<std::int32_t>(packed.label_names().size())) __builtin_trap();
       if (!image.bytes.empty() && (image.bytes.data() < bytes.data() ||
                                    image.bytes.data() + image.bytes.size() > bytes.data() + size))

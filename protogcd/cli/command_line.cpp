@@ -197,7 +197,10 @@ int dispatch(const std::vector<std::string>& arguments, const std::vector<Verb>&
 int report(const std::string& message, const std::string& hint, ErrorKind kind) {
   const char* prefix = kind == ErrorKind::kInterrupted ? "" : "error: ";
   fmt::print(stderr, "protogcd: {}{}\n", prefix, one_line(message));
-  if (!hint.empty()) fmt::print(stderr, "  {}\n", one_line(hint));
+  if (hint.empty()) return static_cast<int>(kind);
+  // A list has its own lines; all are indented, so that none passes for another message.
+  for (const std::string& line : split(hint, '\n'))
+    fmt::print(stderr, "  {}\n", one_line(trim(line)));
   return static_cast<int>(kind);
 }
 

@@ -85,6 +85,7 @@ class OwnRows {
     all_ = input.features.dim() == 2 ? input.features.size(0) : 0;
     first_ = all_ * context.process.rank / size;
     end_ = all_ * (context.process.rank + 1) / size;
+    stored_of_all_ = input.features;
     stored_ = size == 1 ? input.features : input.features.narrow(0, first_, end_ - first_);
   }
 
@@ -119,14 +120,16 @@ class OwnRows {
     return ready(stored_.narrow(0, begin, count), name(begin));
   }
 
-  /// Those of these numbers among all rows that this process has.
-  at::Tensor ready(const std::vector<std::int64_t>& numbers) const {
-    std::vector<std::int64_t> places;
-    for (const std::int64_t number : numbers)
-      if (number >= first_ && number < end_) places.push_back(number - first_);
-    const at::Tensor own = at::tensor(at::ArrayRef<std::int64_t>(places));
-    return in_all_processes(
-        [&] { return ready(stored_.index_select(0, own), fmt::format("{}, a sample", name_)); });
+  /// This process's part of the rows of these numbers, whoever has them: the processes share a
+  /// sample evenly, and none is left without a row.
+  at::Tensor ready_sample(const std::vector<std::int64_t>& numbers) const {
+    const std::int64_t count = std::ssize(numbers), rank = context_.process.rank,
+                       size = context_.process.size, first = count * rank / size;
+    const at::ArrayRef<std::int64_t> own(numbers.data() + first, count * (rank + 1) / size - first);
+    return in_all_processes([&] {
+      return ready(stored_of_all_.index_select(0, at::tensor(own)),
+                   fmt::format("{}, a sample", name_));
+    });
   }
 
  private:
@@ -143,7 +146,7 @@ class OwnRows {
   bool normalise_;
   const Context& context_;
   std::int64_t all_ = 0, first_ = 0, end_ = 0;
-  at::Tensor stored_;  ///< [N, D]
+  at::Tensor stored_of_all_, stored_;  ///< [N, D] of a file that all processes map; own rows
 };
 
 /// The labels of all rows in every process.
@@ -157,7 +160,7 @@ at::Tensor labels_of_all(const OwnRows& rows, const at::Tensor& own, const Point
 Clustering cluster_by_sample(const OwnRows& rows, std::int64_t sample,
                              const KMeansOptions& kmeans_options, const Context& context) {
   constexpr std::int64_t kRows = 65536;  // at a time
-  const Points some(rows.ready(draw_rows(rows.all(), sample, context.seed)),
+  const Points some(rows.ready_sample(draw_rows(rows.all(), sample, context.seed)),
                     fmt::format("{} rows of {}", sample, rows.name()), communicator_of(context));
   Clustering found = kmeans(some, kmeans_options);
   std::vector<at::Tensor> labels = {at::empty({0}, at::kLong)};
@@ -300,6 +303,10 @@ void check_shared_input(const ClusterVerbOptions& options, const ClusterInput& i
   if (input.features.dim() != 2 || input.features.size(0) < context.process.size) {
     throw UsageError(
         fmt::format("{}: fewer rows than the {} processes", input.name, context.process.size));
+  }
+  if (options.sample > 0 && options.sample < context.process.size) {
+    throw UsageError(fmt::format("--sample: {} rows are fewer than the {} processes",
+                                 options.sample, context.process.size));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/data/image_set.h"
+#include "protogcd/data/output_files.h"
 #include "protogcd/engine/embed.h"
 
 namespace protogcd::cli {
@@ -49,7 +50,11 @@ void embed(EmbedVerbOptions options, Session& session) {
   }
   say("{}: {} images, {} numbers each, {:.1f} images/s\n", summary.out.string(), summary.images,
       summary.width, rate);
-  if (summary.skipped > 0) say("{} images skipped, see skipped.csv\n", summary.skipped);
+  if (summary.skipped > 0) {
+    const OutputFiles files =
+        OutputFiles::of_features(summary.out, /*is_shard=*/embedding.shard.has_value());
+    say("{} images skipped, see {}\n", summary.skipped, files.skipped.filename().string());
+  }
 }
 
 }  // namespace

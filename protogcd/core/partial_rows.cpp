@@ -55,6 +55,10 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+fs::path data_file_in(const fs::path& folder, std::size_t index) {
+  return folder / fmt::format("{}.npy", index);
+}
+
 }  // namespace
 
 std::uint64_t PartialArray::row_bytes() const {
@@ -97,7 +101,11 @@ PartialRows::~PartialRows() {
 }
 
 fs::path PartialRows::data_file(std::size_t index) const {
-  return folder_ / fmt::format("{}.npy", index);
+  return data_file_in(folder_, index);
+}
+
+bool PartialRows::is_committed(const fs::path& target) {
+  return fs::exists(target) && !fs::exists(data_file_in(folder_of(target), 0));
 }
 
 void PartialRows::start(const std::map<std::string, std::string>& identity) {

@@ -36,6 +36,8 @@ class PartialRows {
  public:
   /// Where unfinished work for this output lies: ".features.npy.partial".
   static std::filesystem::path folder_of(const std::filesystem::path& target);
+  /// Whether the folder is what commit() left when it was interrupted after naming the last file.
+  static bool is_committed(const std::filesystem::path& target);
 
   /// `identity` says what the rows depend on, by name ("weights" -> a digest). With `resume`, goes
   /// on with the unfinished work there is; UsageError if it has another identity (naming what

@@ -62,9 +62,8 @@ std::optional<std::string> pax_value(std::string_view records, std::string_view 
 
 }  // namespace
 
-void for_each_file_in_tar(
-    std::span<const std::byte> archive, const std::string& origin,
-    const std::function<void(std::string_view, std::span<const std::byte>)>& use) {
+void for_each_file_in_tar(std::span<const std::byte> archive, const std::string& origin,
+                          const std::function<void(const TarFile&)>& use) {
   const std::string_view all(reinterpret_cast<const char*>(archive.data()), archive.size());
   std::optional<std::string> long_name, long_size;  // of the file that comes next
   for (std::size_t offset = 0; offset < all.size();) {
@@ -87,14 +86,15 @@ void for_each_file_in_tar(
     } else if (type == 'x') {
       if (auto path = pax_value(content, "path")) long_name = std::move(path);
       long_size = pax_value(content, "size");
-    } else {
-      if (type == '0' || type == '\0' || type == '7') {
+    } else if (type != 'K' && type != 'g') {  // where a link leads; what holds for all files
+      const bool is_link = type == '1' || type == '2';
+      if (type == '0' || type == '\0' || type == '7' || is_link) {
         std::string name = long_name.value_or(std::string(tar_text(header, 0, 100)));
         const std::string_view folder = tar_text(header, 345, 155);
         if (!long_name && header.substr(257, 6) == std::string_view("ustar\0", 6) &&
             !folder.empty())
           name = fmt::format("{}/{}", folder, name);
-        use(name, archive.subspan(begin, *size));
+        use({.name = name, .bytes = archive.subspan(begin, *size), .is_link = is_link});
       }
       long_name.reset();
       long_size.reset();

@@ -9,11 +9,16 @@
 
 namespace protogcd {
 
-/// Hands out the regular files of an archive (ustar, GNU, pax), in its order: the name, and the
-/// bytes, which lie in `archive`. Every claim is checked: DataError names `origin` and the offset
-/// where a header is damaged, or a file reaches beyond the end.
-void for_each_file_in_tar(
-    std::span<const std::byte> archive, const std::string& origin,
-    const std::function<void(std::string_view name, std::span<const std::byte> bytes)>& use);
+struct TarFile {
+  std::string_view name;             ///< as it stands there: "./a", "../a" and "/a" are possible
+  std::span<const std::byte> bytes;  ///< in the archive
+  bool is_link = false;              ///< hard or symbolic: to a file that is not looked for
+};
+
+/// Hands out the regular files and links of an archive (ustar, GNU, pax), in its order. Every claim
+/// is checked: DataError names `origin` and the offset where a header is damaged, or a file reaches
+/// beyond the end.
+void for_each_file_in_tar(std::span<const std::byte> archive, const std::string& origin,
+                          const std::function<void(const TarFile&)>& use);
 
 }  // namespace protogcd

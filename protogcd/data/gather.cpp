@@ -170,6 +170,14 @@ void join_skipped(const std::vector<ShardFile>& shards, const fs::path& out, Sou
   skipped.write_if_any(out, bad);
 }
 
+/// Whatever is written or removed beside the output, before anything is.
+void check_outputs(const OutputFiles& names, const ShardNote& shard, bool overwrite) {
+  check_output_file(names.output, overwrite, "out");
+  check_output_file(names.skipped, overwrite, "out");
+  if (shard.files.contains("paths")) check_output_file(names.paths, overwrite, "out");
+  if (shard.files.contains("tokens")) check_output_file(names.tokens, overwrite, "out");
+}
+
 }  // namespace
 
 GatherSummary gather(std::span<const fs::path> files, const fs::path& out, bool overwrite,
@@ -184,7 +192,7 @@ GatherSummary gather(std::span<const fs::path> files, const fs::path& out, bool 
                                  option_name("out"), out.string(),
                                  shards.front().path.extension().string()));
   }
-  check_output_file(out, overwrite, "out");
+  check_outputs(names, first, overwrite);
   GatherSummary summary{.shards = shards.size()};
   for (const ShardFile& shard : shards) summary.images += shard.note.images;
   SourceTable bad;

@@ -15,7 +15,8 @@ struct GatherSummary {
 
 /// Joins the shards in these files (data/shard.h), in any order. Nothing is written unless every
 /// shard is there once and all are of one output: DataError names those that are missing, there
-/// twice, or made of something else. A policy that bears fewer bad images than the shards had
+/// twice, or made of something else, UsageError a file there that is the output's or one beside it,
+/// unless they may be replaced. A policy that bears fewer bad images than the shards had
 /// speaks up when the files are written.
 GatherSummary gather(std::span<const std::filesystem::path> shards,
                      const std::filesystem::path& out, bool overwrite,

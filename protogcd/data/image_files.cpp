@@ -64,6 +64,24 @@ class Lister {
     open_folders_.pop_back();
   }
 
+  void add_packed(const std::string& path) {
+    const auto packed = PackedImages::open(path);
+    listing_.several_pages += packed->several_pages();
+    note_left_out(path, packed->left_out());
+    if (packed->images().empty()) {
+      listing_.problems.push_back(path + ": no image in this tar file");
+      return;
+    }
+    sources_.add_packed(path, packed);
+    listing_.labels.resize(listing_.count, -1);  // of the files before
+    for (const PackedImages::Image& image : packed->images())
+      listing_.labels.push_back(
+          image.label < 0
+              ? -1
+              : number_of(packed->label_names()[static_cast<std::size_t>(image.label)]));
+    listing_.count += static_cast<std::uint32_t>(packed->images().size());
+  }
+
  private:
   /// Fills `entries` with images and folders; returns an errno code.
   int read(const std::string& folder, std::vector<FolderEntry>& entries) {
@@ -119,8 +137,7 @@ class Lister {
       if (entry.kind == nullptr) continue;
       const std::string path = path_in(folder, entry.name);
       if (!entry.kind->obstacle.empty()) {
-        sources_.add_unreadable(path, entry.kind->obstacle);
-        ++listing_.unreadable[lower_extension(entry.name)];
+        add_unreadable(path, *entry.kind);
         continue;
       }
       if (!known) place = sources_.add_folder(folder);
@@ -131,21 +148,30 @@ class Lister {
     }
   }
 
-  void add_packed(const std::string& path) {
-    const auto packed = PackedImages::open(path);
-    listing_.ignored_files += packed->ignored_files();
-    if (packed->images().empty()) {
-      listing_.problems.push_back(path + ": no image in this tar file");
-      return;
+  void note_left_out(const std::string& tar, const PackedImages::LeftOut& left_out) {
+    listing_.ignored_files += left_out.ignored;
+    listing_.hidden_files += left_out.hidden;
+    for (const std::string& name : left_out.unreadable)
+      add_unreadable(path_in(tar, name), *kind_of_file_name(name));
+    if (!left_out.outside.empty()) {
+      listing_.problems.push_back(
+          fmt::format("{}: {} names that lead out of the archive are left out: {}", tar,
+                      left_out.outside.size(), few_of(left_out.outside)));
     }
-    sources_.add_packed(path, packed);
-    listing_.labels.resize(listing_.count, -1);  // of the files before
-    for (const PackedImages::Image& image : packed->images())
-      listing_.labels.push_back(
-          image.label < 0
-              ? -1
-              : number_of(packed->label_names()[static_cast<std::size_t>(image.label)]));
-    listing_.count += static_cast<std::uint32_t>(packed->images().size());
+    for (const std::string& name : left_out.outside)
+      sources_.add_unreadable(tar, fmt::format("'{}' leads out of the archive", name));
+    if (!left_out.links.empty()) {
+      listing_.problems.push_back(
+          fmt::format("{}: {} links to other files are left out (pack the files themselves): {}",
+                      tar, left_out.links.size(), few_of(left_out.links)));
+    }
+    for (const std::string& name : left_out.links)
+      sources_.add_unreadable(path_in(tar, name), "a link to another file");
+  }
+
+  void add_unreadable(const std::string& path, const ImageKind& kind) {
+    sources_.add_unreadable(path, kind.obstacle);
+    ++listing_.unreadable[lower_extension(path)];
   }
 
   std::int32_t number_of(const std::string& label) {
@@ -182,6 +208,13 @@ ImageListing list_images(const std::filesystem::path& root, SourceTable& sources
   return listing;
 }
 
+ImageListing list_packed(const std::filesystem::path& tar_file, SourceTable& sources) {
+  ImageListing listing;
+  listing.first = static_cast<std::uint32_t>(sources.size());
+  Lister(sources, listing).add_packed(tar_file.string());
+  return listing;
+}
+
 ImageListing list_images_of(const std::filesystem::path& text_file, SourceTable& sources) {
   std::ifstream text(text_file, std::ios::binary);
   if (!text) throw FileError(fmt::format("{}: {}", text_file.string(), std::strerror(errno)));
@@ -190,13 +223,14 @@ ImageListing list_images_of(const std::filesystem::path& text_file, SourceTable&
 
 ImageListing list_images_of(std::istream& text, const std::string& origin,
                             const std::string& folder, SourceTable& sources) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   ImageListing listing;
   listing.first = static_cast<std::uint32_t>(sources.size());
   std::string last_folder, own_folder;
   std::uint32_t place = 0;
   std::uint64_t number = 0;
   for (std::string line; std::getline(text, line);) {
-    ++number;
+    if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     const std::size_t slash = line.rfind('/');
@@ -218,6 +252,7 @@ ImageListing list_images_of(std::istream& text, const std::string& origin,
     sources.add_file(place, name);
     ++listing.count;
   }
+  if (text.bad()) throw FileError(fmt::format("{}: cannot be read beyond line {}", origin, number));
   return listing;
 }
 
@@ -260,7 +295,9 @@ std::vector<std::string> listing_notes(const std::filesystem::path& root,
 DataError no_images_error(const std::string& folder, const ImageListing& listing) {
   if (!listing.unreadable.empty()) return DataError(listing_warnings(folder, listing).back());
   return DataError(fmt::format("{}: no image files below this folder", folder),
-                   "images are found by extension: " + supported_extensions());
+                   listing.problems.empty()
+                       ? "images are found by extension: " + supported_extensions()
+                       : join(listing.problems, "\n  "));
 }
 
 }  // namespace protogcd

@@ -27,7 +27,8 @@ struct ImageListing {
   std::map<std::string, std::uint64_t> unreadable;
   std::uint64_t hidden_files = 0;          ///< names that begin with a dot, folders included
   std::vector<std::string> empty_folders;  ///< with neither images nor folders
-  std::vector<std::string> problems;       ///< unreadable folders, loops of links, dangling links
+  std::vector<std::string> problems;       ///< unreadable folders, loops of links, dangling links,
+                                           ///< what is left out of tar files
 };
 
 /// Adds every image below `root`, names sorted by bytes within each folder: files with the
@@ -35,6 +36,9 @@ struct ImageListing {
 /// followed, except back into a folder they are in. DataError if `root` is no folder that can be
 /// read.
 ImageListing list_images(const std::filesystem::path& root, SourceTable& sources);
+
+/// The same of one tar file.
+ImageListing list_packed(const std::filesystem::path& tar_file, SourceTable& sources);
 
 /// The paths in a text, one a line, relative to its folder; of any length, read line by line. Empty
 /// lines are none. DataError names the line of what is no path.

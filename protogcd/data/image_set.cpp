@@ -53,6 +53,11 @@ void add_test_half(ImageSet& set, const BenchmarkInfo& info, const std::string& 
   }
 }
 
+void tell_oddities(const std::string& text, const ImageListing& listing, const Logger& log) {
+  for (const auto& note : listing_notes(text, listing)) log.info(note);
+  for (const auto& warning : listing_warnings(text, listing)) log.warning(warning);
+}
+
 }  // namespace
 
 ImageSet open_image_set(const std::string& text, const Logger& log) {
@@ -63,13 +68,18 @@ ImageSet open_image_set(const std::string& text, const Logger& log) {
   const bool is_folder = std::filesystem::is_directory(text, error);
   if (std::filesystem::is_regular_file(text, error)) {
     set.name = std::filesystem::path(text).filename().string();
+    ImageListing listing;
     if (is_packed_name(text))
-      set.sources.add_packed(text, PackedImages::open(text));
+      listing = list_packed(text, set.sources);
     else if (text.ends_with(".txt"))
-      list_images_of(text, set.sources);
+      listing = list_images_of(text, set.sources);
     else
       set.sources.add_path(text);
-    if (set.sources.size() == 0) throw DataError(fmt::format("{}: no images in it", text));
+    if (set.sources.size() == 0) {
+      throw DataError(fmt::format("{}: no images in it", text),
+                      join(listing_warnings(text, listing), "\n  "));
+    }
+    tell_oddities(text, listing, log);
     return set;
   }
   if (!is_folder && colon != std::string::npos) {
@@ -102,8 +112,7 @@ ImageSet open_image_set(const std::string& text, const Logger& log) {
   }
   const ImageListing listing = list_images(text, set.sources);
   if (listing.count == 0) throw no_images_error(text, listing);
-  for (const auto& note : listing_notes(text, listing)) log.info(note);
-  for (const auto& warning : listing_warnings(text, listing)) log.warning(warning);
+  tell_oddities(text, listing, log);
   set.name = std::filesystem::path(comparable_path(text)).filename().string();
   return set;
 }

@@ -68,6 +68,13 @@ struct ShardNote {
 /// DataError where it is of another.
 bool is_finished_shard(const std::filesystem::path& output, const ShardNote& expected);
 
+/// Whether a shard's output, or what is beside it, may be replaced: without a note it was never
+/// finished.
+inline bool may_replace_shard(const std::optional<Shard>& shard,
+                              const std::filesystem::path& output) {
+  return shard && !std::filesystem::exists(ShardNote::path_of(output));
+}
+
 /// Names a list of images: their paths, whatever folder it was read from.
 std::string list_digest(const SourceTable& sources);
 

@@ -24,21 +24,18 @@ std::shared_ptr<const RecordFile> StoredImages::container(const std::filesystem:
 }
 
 std::optional<std::span<const std::byte>> StoredImages::packed(const std::string& path) {
-  const std::size_t end = path.find(".tar/");
-  if (end == path.npos) return std::nullopt;
-  const std::string file = path.substr(0, end + 4);
+  const auto file = archive_in_path(path);
+  if (!file) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  auto found = archives_.find(file);
+  auto found = archives_.find(*file);
   if (found == archives_.end()) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
-    Archive archive{.images = PackedImages::open(file), .by_name = {}};
+    Archive archive{.images = PackedImages::open(*file), .by_name = {}};
     for (std::size_t i = 0; i < archive.images->images().size(); ++i)
       archive.by_name.try_emplace(archive.images->name(i), i);
-    found = archives_.emplace(file, std::move(archive)).first;
+    found = archives_.emplace(*file, std::move(archive)).first;
   }
   const Archive& archive = found->second;
-  const auto image = archive.by_name.find(std::string_view(path).substr(file.size() + 1));
+  const auto image = archive.by_name.find(std::string_view(path).substr(file->size() + 1));
   if (image == archive.by_name.end()) return std::nullopt;
   return archive.images->images()[image->second].bytes;
 }

@@ -138,8 +138,8 @@ void check_shareable(const TrainOptions& train) {
   std::vector<std::string> refused;
   if (!train.k && train.estimate_k) refused.push_back(option_name("k") + " (missing)");
   if (train.tune) refused.push_back(option_name("tune"));
-  if (train.look_at_data || train.set_foreign_aside)
-    refused.push_back(option_name("set_foreign_aside"));
+  if (train.look_at_data) refused.push_back(option_name("look_at_data"));
+  if (train.set_foreign_aside) refused.push_back(option_name("set_foreign_aside"));
   if (train.calibrate_confidence.value_or(train.has_general_settings()))
     refused.push_back(option_name("calibrate_confidence"));
   if (train.beginnings.value_or(1) > 1) refused.push_back(option_name("beginnings"));

@@ -35,24 +35,28 @@ struct OutputPaths : OutputFiles {
     }
   }
 
+  bool is_begun() const {
+    return fs::exists(PartialRows::folder_of(output)) && !PartialRows::is_committed(output);
+  }
+
   /// Nothing that exists is touched unless told to, and unfinished work is not thrown away.
   void check(const EmbedOptions& options) const {
-    const fs::path partial = PartialRows::folder_of(output);
-    if (fs::exists(partial) && !options.resume && !options.overwrite) {
+    if (is_begun() && !options.resume && !options.overwrite) {
       throw UsageError(
           fmt::format("{}: '{}' was begun and not finished", option_name("out"), output.string()),
           fmt::format("add {} to go on with it, or {} to start anew", option_name("resume"),
                       option_name("overwrite")));
     }
+    const bool overwrite = options.overwrite || may_replace_shard(options.shard, output);
     // A run killed while it named its files has written the smaller ones already.
-    if (options.resume && fs::exists(partial)) {
-      check_output_path(output, options.overwrite);
+    if (options.resume && is_begun()) {
+      check_output_path(output, overwrite);
       return;
     }
     for (const auto* path : {&output, &paths, &skipped}) {
-      check_output_path(*path, options.overwrite);
+      check_output_path(*path, overwrite);
     }
-    if (options.tokens) check_output_path(tokens, options.overwrite);
+    if (options.tokens) check_output_path(tokens, overwrite);
   }
 };
 
@@ -193,7 +197,7 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   if (out.output.has_parent_path()) create_folders(out.output.parent_path());
   auto begun_as = identity;
   if (options.shard) begun_as["shard"] = options.shard->in_words();
-  PartialRows rows(std::move(arrays), begun_as, options.resume);
+  PartialRows rows(std::move(arrays), begun_as, options.resume && out.is_begun());
   SkippedFiles skipped(policy, part.size());
   for (const auto& [item, reason] : rows.rejected())
     skipped.add(sources, part.first + item, reason);

@@ -51,6 +51,12 @@ const char* kind_of_file(mode_t mode) {
   return "a device";
 }
 
+MaybeBad check_file_size(std::uint64_t bytes, std::uint64_t max_bytes) {
+  if (bytes <= max_bytes) return std::nullopt;
+  return BadImage{fmt::format("a file of {}, more than the limit of {}", human_bytes(bytes),
+                              human_bytes(max_bytes))};
+}
+
 /// Closes a descriptor when it goes.
 struct Descriptor {
   int number;
@@ -77,6 +83,8 @@ MaybeBad check_image_size(std::int64_t width, std::int64_t height, const DecodeO
 
 MaybeBad decode_any(std::span<const std::byte> bytes, const DecodeOptions& options,
                     const WantedBox* wanted, PartialImage& output) {
+  // Also of bytes that were not read from a file: those of an archive are mapped.
+  if (auto bad = check_file_size(bytes.size(), options.max_file_bytes)) return bad;
   const ImageFormat format = detect_image_format(bytes);
   const bool turns = options.apply_orientation || format == ImageFormat::kTiff;  // as Pillow does
   const int orientation = turns ? exif_orientation(bytes, format) : 1;
@@ -145,10 +153,7 @@ MaybeBad read_image_file(const std::filesystem::path& path, std::uint64_t max_by
     return BadImage{fmt::format("{}, not a file", kind_of_file(status.st_mode))};
   }
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > max_bytes) {
-    return BadImage{fmt::format("a file of {}, more than the limit of {}", human_bytes(size),
-                                human_bytes(max_bytes))};
-  }
+  if (auto bad = check_file_size(size, max_bytes)) return bad;
   try {
     buffer.resize(size);
   } catch (const std::bad_alloc&) {

@@ -73,6 +73,9 @@ void for_each_heif_box(HeifBytes bytes, const Use& use) {
 
 /// Images that are made of others (grid, overlay, identity), and of which.
 struct MadeOfImages {
+  /// The largest image of the smallest tiles that cameras and encoders make has fewer.
+  static constexpr std::size_t kMostParts = 65536;
+
   std::set<std::uint64_t> items;
   bool overlay = false;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
@@ -91,7 +94,9 @@ struct MadeOfImages {
                                           });
                       });
   }
+  bool has_too_many() const { return parts.size() > kMostParts || items.size() > kMostParts; }
   void read_item(HeifBytes entry) {
+    if (has_too_many()) return;
     const std::size_t id_bytes = heif_number(entry, 0, 1) == 2 ? 2 : 4;
     const FileBytes bytes(entry);
     for (const char* kind : {"grid", "iovl", "iden"})
@@ -101,29 +106,35 @@ struct MadeOfImages {
   void read_parts(HeifBytes entry, std::size_t id_bytes) {
     const std::uint64_t whole = heif_number(entry, 0, id_bytes);
     const std::uint64_t count = heif_number(entry, id_bytes, 2);
-    for (std::uint64_t i = 0; i < count; ++i)
-      parts.emplace_back(whole, heif_number(entry, id_bytes * (i + 1) + 2, id_bytes));
+    for (std::uint64_t i = 0; i < count && !has_too_many(); ++i) {
+      const std::size_t begin = id_bytes * (i + 1) + 2;
+      if (begin + id_bytes > entry.size()) return;  // the count is only a claim
+      parts.emplace_back(whole, heif_number(entry, begin, id_bytes));
+    }
   }
 };
 
 /// libheif decodes an image as often as another is made of it: one laid over itself sixty thousand
 /// times, twenty images of two each a million times. Cameras make one grid of coded images.
-bool takes_many_decodings(HeifBytes file) {
+MaybeBad refuse_many_decodings(HeifBytes file) {
   MadeOfImages made;
   for_each_heif_box(file, [&](std::string_view name, HeifBytes box) {
     if (name == "meta") made.read_meta(box);
   });
-  return made.overlay || std::ranges::any_of(made.parts, [&](const auto& part) {
-           return made.items.contains(part.first) && made.items.contains(part.second);
-         });
+  if (made.has_too_many())
+    return BadImage{fmt::format("a HEIC or AVIF of more than {} parts", MadeOfImages::kMostParts)};
+  if (made.overlay || std::ranges::any_of(made.parts, [&](const auto& part) {
+        return made.items.contains(part.first) && made.items.contains(part.second);
+      }))
+    return BadImage{"a HEIC or AVIF of overlaid or nested images, which is not read"};
+  return std::nullopt;
 }
 
 }  // namespace
 
 MaybeBad decode_heif(std::span<const std::byte> bytes, const DecodeOptions& options,
                      Image& output) {
-  if (takes_many_decodings(bytes))
-    return BadImage{"a HEIC or AVIF of overlaid or nested images, which is not read"};
+  if (auto bad = refuse_many_decodings(bytes)) return bad;
   const HeifOwned<heif_context> context(heif_context_alloc());
   heif_context_set_max_decoding_threads(context.get(), 0);  // images are read by many threads
   heif_error error = heif_context_read_from_memory_without_copy(context.get(), bytes.data(),

@@ -74,29 +74,14 @@ std::optional<ParsedDirectory> directory_at(const TiffSource& source, const Tiff
   return directory;
 }
 
-}  // namespace
-
-std::optional<std::uint32_t> tiff_value(std::span<const std::byte> file, TiffTag tag) {
-  const TiffSource source = [&](std::uint64_t offset, std::size_t count) {
+TiffSource tiff_source(std::span<const std::byte> file) {
+  return [file](std::uint64_t offset, std::size_t count) {
     const auto part = FileBytes(file).part(offset, count);
     return std::vector<std::byte>(part.begin(), part.end());
   };
-  const auto header = tiff_header(source);
-  if (!header) return std::nullopt;
-  const auto directory = directory_at(source, header->first, header->second);
-  return directory ? directory->value(tag) : std::nullopt;
 }
 
-bool has_several_tiff_pages(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const TiffSource source = [&](std::uint64_t offset, std::size_t count) {
-    std::vector<std::byte> bytes(count);
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(offset));
-    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(count));
-    bytes.resize(static_cast<std::size_t>(file.gcount()));
-    return bytes;
-  };
+bool has_several_pages(const TiffSource& source) {
   const auto header = tiff_header(source);
   if (!header) return false;
   auto directory = directory_at(source, header->first, header->second);
@@ -110,6 +95,32 @@ bool has_several_tiff_pages(const std::filesystem::path& path) {
     if (is_page) return true;
   }
   return false;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> tiff_value(std::span<const std::byte> file, TiffTag tag) {
+  const TiffSource source = tiff_source(file);
+  const auto header = tiff_header(source);
+  if (!header) return std::nullopt;
+  const auto directory = directory_at(source, header->first, header->second);
+  return directory ? directory->value(tag) : std::nullopt;
+}
+
+bool has_several_tiff_pages(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return has_several_pages([&](std::uint64_t offset, std::size_t count) {
+    std::vector<std::byte> bytes(count);
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(offset));
+    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(count));
+    bytes.resize(static_cast<std::size_t>(file.gcount()));
+    return bytes;
+  });
+}
+
+bool has_several_tiff_pages(std::span<const std::byte> file) {
+  return has_several_pages(tiff_source(file));
 }
 
 }  // namespace protogcd

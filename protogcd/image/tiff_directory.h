@@ -25,5 +25,6 @@ std::optional<std::uint32_t> tiff_value(std::span<const std::byte> file, TiffTag
 /// Whether the file holds more than one image. Smaller copies and masks of the first are no pages.
 /// Only directories are read; of a file that is no TIFF or damaged the answer is no.
 bool has_several_tiff_pages(const std::filesystem::path& path);
+bool has_several_tiff_pages(std::span<const std::byte> file);
 
 }  // namespace protogcd

@@ -179,7 +179,8 @@ PredictSummary write_predictions(const TrainedModel& model, const SourceTable& s
       is_finished_shard(files.output, note)) {
     return {.per_class = {}, .out = files.output, .was_finished = true};
   }
-  check_output_file(files.output, options.overwrite, "out");
+  check_output_file(files.output,
+                    options.overwrite || may_replace_shard(options.shard, files.output), "out");
   std::filesystem::remove(ShardNote::path_of(files.output));
   SkippedFiles skipped(policy, end - first);
   PredictionWriter writer(files.output, model.info(), options.probabilities);

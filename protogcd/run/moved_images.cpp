@@ -5,17 +5,18 @@
 
 #include "protogcd/core/text.h"
 #include "protogcd/data/boxed_path.h"
+#include "protogcd/data/packed_images.h"
 
 namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether the file is there, or that which it is a box or a record of.
+/// Whether the file is there, or that which it is a box or a record of, or lies in.
 bool exists_on_disk(const fs::path& image) {
   std::error_code error;
-  if (fs::exists(image, error)) return true;
   const std::string text = image.string();
+  if (fs::exists(image, error) || archive_in_path(text)) return true;
   if (const auto boxed = split_boxed_path(text)) return fs::exists(boxed->file, error);
   const std::size_t mark = text.rfind('#');
   return mark != std::string::npos && parse_unsigned(std::string_view(text).substr(mark + 1)) &&
@@ -46,7 +47,8 @@ std::vector<fs::path> replacements(const fs::path& common, const fs::path& root)
     fs::path folder = root;
     for (auto part = first; part != below.end(); ++part) folder /= *part;
     std::error_code error;
-    if (fs::is_directory(folder, error)) folders.push_back(folder);
+    if (fs::is_directory(folder, error) || archive_in_path(folder.string() + '/'))
+      folders.push_back(folder);
   }
   folders.push_back(root);
   return folders;

@@ -17,8 +17,8 @@ struct LocatedImages {
 /// folder of all of them: the root with an end of that folder's path, or the root alone, whichever
 /// holds most of the missing images (the longest end of several). So folders below the common one
 /// always count, and an image is never taken for one that only shares its name. A box
-/// ("photo.jpg#4,8,32,32") or a record ("data_batch_1.bin#17") is where its file is. Without a root
-/// nothing is looked for.
+/// ("photo.jpg#4,8,32,32"), a record ("data_batch_1.bin#17") or a file in a tar file
+/// ("shard.tar/0017.jpg") is where its file is. Without a root nothing is looked for.
 ///
 /// `found_there` says whether a path is an image's; by default, whether the file (or container)
 /// exists.

@@ -208,11 +208,39 @@ TEST(Limits, HeicOfNestedOrOverlaidImagesIsRefused) {
   }
 }
 
+TEST(Limits, PartsThatAHeicOnlyClaimsTakeNoMemory) {
+  if (!kind_of_file_name("a.heic")->obstacle.empty()) GTEST_SKIP() << "built without libheif";
+  const auto box = [](const std::string& name, const std::string& content) {
+    return png_number(static_cast<std::uint32_t>(8 + content.size())) + name + content;
+  };
+  const std::string zeros(4, '\0');
+  const auto file = [&](const std::string& made) {
+    return box("ftyp", "heic" + zeros + "mif1heic") +
+           box("meta", zeros + box("iref", zeros + made));
+  };
+  std::string claims, parts;
+  for (int i = 0; i < 300; ++i) claims += box("dimg", std::string("\0\1\xFF\xFF", 4));
+  for (int i = 0; i < 300; ++i)
+    parts += box("dimg", std::string("\0\1\1\0", 4) + std::string(512, '\0'));
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  EXPECT_NE(decode_reason(file(claims)), "");
+  EXPECT_THAT(decode_reason(file(parts)), HasSubstr("more than 65536 parts"));
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10);  // KiB
+}
+
 TEST(Limits, FileSizeIsChecked) {
   const TemporaryFolder folder;
   write_png(folder / "a.png", random_image(20, 20, 1));
   EXPECT_THAT(reason(read_image(folder / "a.png", {.max_file_bytes = 100})), HasSubstr("limit"));
   EXPECT_EQ(reason(read_image(folder / "a.png")), "");
+  // Bytes that are in memory already, as those of a file in an archive.
+  const std::string bytes = read_text_file(folder / "a.png");
+  EXPECT_THAT(reason(decode_image(bytes_of(bytes), {.max_file_bytes = 100})), HasSubstr("limit"));
+  Image view;
+  EXPECT_THAT(reason(ImageReader({.max_file_bytes = 100}).decode_resized(bytes_of(bytes), 8, view)),
+              HasSubstr("limit"));
 }
 
 TEST(ReadImage, FoldersPipesAndMissingFilesAreReasonsAndNobodyWaits) {

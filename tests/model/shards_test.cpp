@@ -77,7 +77,9 @@ TEST_F(Shards, JoinedPredictionsAreThoseOfOneProcessToTheByte) {
       const std::string out = fmt::format("joined-{}{}", count, ending);
       EXPECT_EQ(json_of(gather(files, out)).at("skipped"), 3);
       EXPECT_EQ(read(out), read("whole" + ending)) << count;
-      EXPECT_EQ(read(fmt::format("joined-{}.skipped.csv", count)), read("whole.skipped.csv"));
+      const std::string skipped = fmt::format("joined-{}.skipped.csv", count);
+      EXPECT_EQ(read(skipped), read("whole.skipped.csv"));
+      fs::remove(at(skipped));  // the other ending's has the same name
     }
   }
 }
@@ -93,6 +95,80 @@ TEST_F(Shards, JoinedFeaturesAreThoseOfOneProcessToTheByte) {
   json_of(gather(files, "joined/features.npy"));
   for (const char* file : {"features.npy", "features.csv", "features-tokens.npy", "skipped.csv"})
     EXPECT_EQ(read(std::string("joined/") + file), read(std::string("whole/") + file)) << file;
+}
+
+TEST_F(Shards, WhatIsBesideTheJoinedFileIsNotLost) {
+  for (const char* folder : {"beside", "beside/parts"}) create_folders(at(folder));
+  std::vector<std::string> features;
+  for (const char* shard : {"1/2", "2/2"}) {
+    features.push_back(
+        json_of(call("embed", "beside/parts/f.npy", {"--tokens", "--shard", shard})).at("out"));
+  }
+  const auto predictions = shards("predict", "beside/parts/p.csv", 2);
+  const auto refuses = [&](const std::vector<std::string>& files, const std::string& out,
+                           const std::string& theirs) {
+    write_file_atomically(at(theirs), "what somebody had");
+    const ProgramResult result = gather(files, out);
+    EXPECT_EQ(result.exit_code, 2) << theirs;
+    EXPECT_THAT(result.errors, AllOf(HasSubstr(theirs), HasSubstr("exists already")));
+    EXPECT_EQ(read(theirs), "what somebody had");
+    fs::remove(at(theirs));
+    EXPECT_EQ(std::distance(fs::directory_iterator(at("beside")), {}), 1) << theirs;
+  };
+  refuses(predictions, "beside/p.csv", "beside/p.skipped.csv");
+  refuses(features, "beside/f.npy", "beside/f.csv");
+  refuses(features, "beside/f.npy", "beside/f-tokens.npy");
+  refuses(features, "beside/f.npy", "beside/skipped.csv");
+  write_file_atomically(at("beside/f.csv"), "of an earlier one");
+  json_of(gather(features, "beside/f.npy", {"--overwrite"}));
+  EXPECT_THAT(read("beside/f.csv"), HasSubstr("path\n"));
+}
+
+TEST_F(Shards, OneThatDiedBeforeItsNoteWasWrittenIsDoneAgain) {
+  for (const auto& [verb, out] :
+       std::map<std::string, std::string>{{"predict", "died.csv"}, {"embed", "died.npy"}}) {
+    const std::string file = json_of(call(verb, out, {"--shard", "1/2"})).at("out");
+    const std::string whole = read_text_file(file);
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}}) {
+      fs::remove(file + ".shard");
+      std::vector<std::string> words = {"--shard", "1/2"};
+      words.insert(words.end(), more.begin(), more.end());
+      EXPECT_GT(json_of(call(verb, out, words)).at("images"), 0) << verb;
+      EXPECT_EQ(read_text_file(file), whole);
+      EXPECT_TRUE(fs::exists(file + ".shard"));
+    }
+    EXPECT_EQ(call(verb, out, {"--shard", "1/2"}).exit_code, 2)
+        << "finished, and not to be replaced";
+  }
+}
+
+TEST_F(Shards, OneThatDiedAsItsFilesWereNamedIsDoneAgain) {
+  const fs::path file =
+      json_of(call("embed", "named.npy", {"--shard", "1/2"})).at("out").get<std::string>();
+  const fs::path partial = file.parent_path() / ("." + file.filename().string() + ".partial");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}}) {
+    fs::remove(file.string() + ".shard");
+    create_folders(partial);
+    write_file_atomically(partial / "identity.json", "{}");
+    write_file_atomically(partial / "journal", "done 3 3\n");
+    std::vector<std::string> words = {"--shard", "1/2"};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_GT(json_of(call("embed", "named.npy", words)).at("images"), 0);
+    EXPECT_FALSE(fs::exists(partial));
+  }
+}
+
+TEST_F(Shards, SaysWhereThoseThatWereSkippedAreListed) {
+  const auto said = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"embed",  "--model",    at("run"),      "--images",
+                                      images(), "--out",      at("says.npy"), "--device",
+                                      "cpu",    "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_protogcd(words).output;
+  };
+  EXPECT_THAT(said({"--shard", "2/2"}), HasSubstr("skipped, see says-2-of-2.skipped.csv"));
+  EXPECT_THAT(said({}), HasSubstr("skipped, see skipped.csv"));
+  fs::remove(at("skipped.csv"));
 }
 
 TEST_F(Shards, PartsThatAreNoneAreRefusedByName) {
@@ -165,7 +241,8 @@ TEST_F(Shards, HowManyMayBeBadIsAskedOfAllTogether) {
   const auto files = shards("predict", "limited.csv", 2);
   const ProgramResult strict = gather(files, "limited.csv", {"--max-bad", "1"});
   EXPECT_EQ(strict.exit_code, 4);
-  EXPECT_THAT(strict.errors, AllOf(HasSubstr("2 of"), HasSubstr("bad.png")));
+  EXPECT_THAT(strict.errors, AllOf(HasSubstr("2 of"), HasSubstr("/bad.png: not an image"),
+                                   HasSubstr(")\n  raise --max-bad")));
 }
 
 }  // namespace

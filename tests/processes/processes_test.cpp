@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "protogcd/cluster/sampled.h"
 #include "protogcd/core/files.h"
 #include "protogcd/methods/registry.h"
 #include "tests/discovery/run_helpers.h"
@@ -20,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::json_of;
+using ::testing::Not;
 using testing::ProgramResult;
 using testing::run_command;
 using testing::run_protogcd;
@@ -234,6 +236,29 @@ TEST_F(Processes, OtherLaunchersSayTheSameInTheirOwnWords) {
   expect_same("mpi-one", "mpi-two");
 }
 
+TEST_F(Processes, ASampleMayLieInTheRowsOfOne) {
+  const std::string features = tiny_->folder / "few.npy";
+  const auto embedded =
+      run_protogcd({"embed", "--images", tiny_->folder / "demo/unlabelled", "--backbone", "builtin",
+                    "--device", "cpu", "--out", features, "--json"});
+  const auto rows = json_of(embedded).at("images").get<std::int64_t>();
+  std::uint64_t seed = 0;
+  while (draw_rows(rows, 3, seed).back() >= rows / 2) ++seed;
+  const auto words = [&](const std::string& sample, const std::string& out) {
+    return std::vector<std::string>{
+        "cluster", "--embeddings",     features,   "--k",  "2",      "--device",
+        "cpu",     "--json",           "--sample", sample, "--seed", std::to_string(seed),
+        "--out",   tiny_->folder / out};
+  };
+  json_of(run_protogcd(words("3", "few-one.csv")));
+  auto running = start(2, words("3", "few-two.csv"));
+  EXPECT_EQ(running.wait().exit_code, 0) << running.log();
+  EXPECT_EQ(tiny_->read("few-one.csv"), tiny_->read("few-two.csv"));
+  auto too_few = start(3, words("2", "none.csv"));
+  EXPECT_NE(too_few.wait().exit_code, 0);
+  EXPECT_THAT(too_few.log(), HasSubstr("--sample: 2 rows are fewer than the 3 processes"));
+}
+
 TEST_F(Processes, EmbeddingsAreClusteredTogether) {
   const std::string features = tiny_->folder / "features.npy";
   const auto embedded =
@@ -282,7 +307,8 @@ TEST_F(Processes, WhatTheyDoNotShareIsRefusedByName) {
   EXPECT_THAT(errors_of(train("odd", {"--batch-size", "15"})),
               AllOf(HasSubstr("--batch-size"), HasSubstr("15 images cannot be divided")));
   EXPECT_THAT(errors_of(tiny_->command("discover", "found")),
-              HasSubstr("several processes only train"));
+              AllOf(HasSubstr("several processes only train"), HasSubstr("--look-at-data"),
+                    Not(HasSubstr("--set-foreign-aside"))));
   EXPECT_THAT(errors_of({"cluster", "--images", tiny_->folder / "demo/unlabelled", "--backbone",
                          "builtin", "--k", "4"}),
               HasSubstr("several processes cluster embeddings"));

@@ -67,5 +67,24 @@ TEST(MovedImages, RecordsMoveWithTheirContainer) {
   }
 }
 
+TEST(MovedImages, ThoseInATarFileMoveWithIt) {
+  const TemporaryFolder folder;
+  create_folders(folder / "new/birds");
+  create_folders(folder / "new/cats.tar");
+  write_file_atomically(folder / "new/birds/one.tar", "");
+  write_file_atomically(folder / "new/cats.tar/5.jpg", "");  // of a folder
+  // One archive, one folder in it, and several archives.
+  const std::vector<std::vector<std::filesystem::path>> lists = {
+      {"/old/birds/one.tar/a/1.jpg", "/old/birds/one.tar/2.jpg"},
+      {"/old/birds/one.tar/a/1.jpg", "/old/birds/one.tar/a/2.jpg"},
+      {"/old/birds/one.tar/a/1.jpg", "/old/birds/one.tar/2.jpg", "/old/cats.tar/5.jpg",
+       "/old/birds/two.tar/3.jpg", "/old/cats.tar/6.jpg"}};
+  for (const auto& images : lists) {
+    const LocatedImages found = locate_images(images, folder.path() / "new");
+    EXPECT_EQ(found.files[0], folder.path() / "new/birds/one.tar/a/1.jpg");
+    EXPECT_EQ(found.missing, images.size() == 5 ? 2u : 0u);
+  }
+}
+
 }  // namespace
 }  // namespace protogcd
