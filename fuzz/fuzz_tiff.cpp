@@ -2,9 +2,12 @@
 #include <cstdint>
 #include <span>
 
+#include "fuzz/structured.h"
 #include "protogcd/image/decoders.h"
 #include "protogcd/image/exif.h"
 #include "protogcd/image/image_size.h"
+
+PROTOGCD_MUTATED_BY(mutate_tiff)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;

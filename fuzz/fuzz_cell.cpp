@@ -1,0 +1,36 @@
+// What the steps of a sweep's cell printed and were begun with (sections.h): read, or refused with a
+// DataError.
+#include <cstdint>
+
+#include "fuzz/sections.h"
+#include "fuzz/structured.h"
+#include "protogcd/core/error.h"
+#include "protogcd/sweep/cell_record.h"
+
+PROTOGCD_MUTATED_BY(mutate_sections)
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace protogcd;
+  constexpr const char* kFiles[] = {"train.json", "train.command.json", "train.out"};
+  const fuzz::SectionFolder folder(data, size, kFiles);
+  const Cell cell{.steps = {{.name = "train", .words = {"train", "--epochs", "3"}}}};
+  const CellRecord record(folder.path(), cell);
+  const auto attempt = [](const auto& read) {
+    try {
+      read();
+    } catch (const DataError&) {
+    } catch (const FileError&) {  // it is not there
+    }
+  };
+  for (const char* pointer : {"/all", "/test/new", "/k"}) {
+    attempt([&] { record.number({.name = "column", .pointer = pointer, .percent = true}, pointer); });
+    attempt([&] { record.beside({.name = "column", .pointer = pointer}, pointer); });
+  }
+  attempt([&] { record.epochs(); });
+  attempt([&] { record.change(); });
+  attempt([&] { record.seconds(); });
+  attempt([&] { record.add_time(0, 1); });
+  attempt([&] { record.finish(0); });
+  if (record.next_step() == 1) record.forget_from(0);
+  return 0;
+}
