@@ -11,10 +11,10 @@ PROTOGCD_MUTATED_BY(mutate_sections)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;
-  constexpr const char* kFiles[] = {"train.json", "train.command.json", "train.out"};
+  constexpr const char* kFiles[] = {"cell/train.json", "cell/train.command.json", "cell/train.out"};
   const fuzz::SectionFolder folder(data, size, kFiles);
   const Cell cell{.steps = {{.name = "train", .words = {"train", "--epochs", "3"}}}};
-  const CellRecord record(folder.path(), cell);
+  const CellRecord record(folder / "cell", cell);
   const auto attempt = [](const auto& read) {
     try {
       read();
