@@ -1,5 +1,5 @@
-// What the steps of a sweep's cell printed and were begun with (sections.h): read, or refused with a
-// DataError.
+// What the steps of a sweep's cell printed and were begun with (sections.h): read, or refused with
+// a DataError.
 #include <cstdint>
 
 #include "fuzz/sections.h"
@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   };
   for (const char* pointer : {"/all", "/test/new", "/k"}) {
-    attempt([&] { record.number({.name = "column", .pointer = pointer, .percent = true}, pointer); });
+    attempt(
+        [&] { record.number({.name = "column", .pointer = pointer, .percent = true}, pointer); });
     attempt([&] { record.beside({.name = "column", .pointer = pointer}, pointer); });
   }
   attempt([&] { record.epochs(); });

@@ -14,8 +14,8 @@ PROTOGCD_MUTATED_BY(mutate_sections)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;
   constexpr const char* kFiles[] = {
-      run_files::kResult,  run_files::kRun,       run_files::kPredictions, "model/model.json",
-      run_files::kMetrics, run_files::kLabelNext, run_files::kFindings,    run_files::kSkipped,
+      run_files::kResult,  run_files::kRun,        run_files::kPredictions, "model/model.json",
+      run_files::kMetrics, run_files::kLabelNext,  run_files::kFindings,    run_files::kSkipped,
       run_files::kConfig,  run_files::kEmbeddings, run_files::kAttention};
   const fuzz::SectionFolder folder(data, size, kFiles);
   try {

@@ -1,5 +1,5 @@
-// The tables of a run (sections.h), each by itself: refused with a DataError, or read, and what can
-// be written again reads back as the same.
+// The tables of a run (sections.h), each by itself: refused with an error of ours, or read, and
+// what can be written again reads back as the same.
 #include <cstdint>
 
 #include "fuzz/sections.h"
@@ -11,6 +11,7 @@
 #include "protogcd/run/label_next.h"
 #include "protogcd/run/metrics_file.h"
 #include "protogcd/run/predictions_table.h"
+#include "protogcd/run/run_notes.h"
 
 namespace {
 
@@ -67,17 +68,20 @@ void shorten_metrics(const fs::path& file) {
     if (line.at("epoch") >= kLimit) __builtin_trap();
 }
 
+void read_notes(const fs::path& file) {
+  const RunNotes notes = read_run_notes(file);
+  if (notes.settings && notes.environment.contains(kRunSettings)) __builtin_trap();
+}
+
 }  // namespace
 
 PROTOGCD_MUTATED_BY(mutate_sections)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::pair<const char*, void (*)(const fs::path&)> kTables[] = {
-      {"predictions.csv", read_predictions},
-      {"predictions.json", read_predictions},
-      {"findings.csv", rewrite_findings},
-      {"label-next.csv", rewrite_label_next},
-      {"metrics.jsonl", shorten_metrics}};
+      {"predictions.csv", read_predictions}, {"predictions.json", read_predictions},
+      {"findings.csv", rewrite_findings},    {"label-next.csv", rewrite_label_next},
+      {"metrics.jsonl", shorten_metrics},    {"run.json", read_notes}};
   std::vector<const char*> names;
   for (const auto& [name, read] : kTables) names.push_back(name);
   const fuzz::SectionFolder run(data, size, names);
@@ -86,6 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       read(run / name);
     } catch (const DataError&) {
+    } catch (const ModelFileError&) {
     }
   }
   return 0;

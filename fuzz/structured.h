@@ -45,9 +45,9 @@ auto& one_of(List& list, Random& random) {
 }  // namespace protogcd::fuzz
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-#define PROTOGCD_MUTATED_BY(mutation)                                                      \
-  extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,     \
-                                                 std::size_t most, unsigned seed) {        \
+#define PROTOGCD_MUTATED_BY(mutation)                                                         \
+  extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,        \
+                                                 std::size_t most, unsigned seed) {           \
     return protogcd::fuzz::mutate_in_place(protogcd::fuzz::mutation, data, size, most, seed); \
   }
 #else

@@ -35,17 +35,58 @@ std::string bytes_of(Number number) {
 
 // --- pickle ---
 
-constexpr std::string_view kOpcodes[] = {
-    "N", "\x88", "\x89", "K\x05", "M\x01\x02", "J\xff\xff\xff\xff", "\x8a\x03\x61\x62\xff",
-    "\x8a\x00"sv, "G\x3f\xf0\x00\x00\x00\x00\x00\x00"sv, "U\x01\x61", "C\x01\x61",
-    "T\x01\x00\x00\x00\x61"sv, "B\x01\x00\x00\x00\x61"sv, "X\x04\x00\x00\x00\x64\x61\x74\x61"sv,
-    "\x8c\x01\x61", "\x8d\x01\x00\x00\x00\x00\x00\x00\x00\x61"sv,
-    "\x8e\x01\x00\x00\x00\x00\x00\x00\x00\x61"sv, "(", "]", ")", "}", "l", "t", "d", "\x85", "\x86",
-    "\x87", "a", "e", "s", "u", "0", "1", "q\x00"sv, "q\x01", "h\x00"sv, "h\x01",
-    "r\x02\x00\x00\x00"sv, "j\x02\x00\x00\x00"sv, "\x94", "ccollections\nOrderedDict\n",
-    "ctorch._utils\n_rebuild_tensor_v2\n", "ctorch._utils\n_rebuild_parameter\n",
-    "ctorch\nHalfStorage\n", "cnumpy\nndarray\n", "\x93", "R", "\x81", "b", "Q", "\x80\x02",
-    "\x95\x00\x00\x00\x00\x00\x00\x00\x00"sv};
+constexpr std::string_view kOpcodes[] = {"N",
+                                         "\x88",
+                                         "\x89",
+                                         "K\x05",
+                                         "M\x01\x02",
+                                         "J\xff\xff\xff\xff",
+                                         "\x8a\x03\x61\x62\xff",
+                                         "\x8a\x00"sv,
+                                         "G\x3f\xf0\x00\x00\x00\x00\x00\x00"sv,
+                                         "U\x01\x61",
+                                         "C\x01\x61",
+                                         "T\x01\x00\x00\x00\x61"sv,
+                                         "B\x01\x00\x00\x00\x61"sv,
+                                         "X\x04\x00\x00\x00\x64\x61\x74\x61"sv,
+                                         "\x8c\x01\x61",
+                                         "\x8d\x01\x00\x00\x00\x00\x00\x00\x00\x61"sv,
+                                         "\x8e\x01\x00\x00\x00\x00\x00\x00\x00\x61"sv,
+                                         "(",
+                                         "]",
+                                         ")",
+                                         "}",
+                                         "l",
+                                         "t",
+                                         "d",
+                                         "\x85",
+                                         "\x86",
+                                         "\x87",
+                                         "a",
+                                         "e",
+                                         "s",
+                                         "u",
+                                         "0",
+                                         "1",
+                                         "q\x00"sv,
+                                         "q\x01",
+                                         "h\x00"sv,
+                                         "h\x01",
+                                         "r\x02\x00\x00\x00"sv,
+                                         "j\x02\x00\x00\x00"sv,
+                                         "\x94",
+                                         "ccollections\nOrderedDict\n",
+                                         "ctorch._utils\n_rebuild_tensor_v2\n",
+                                         "ctorch._utils\n_rebuild_parameter\n",
+                                         "ctorch\nHalfStorage\n",
+                                         "cnumpy\nndarray\n",
+                                         "\x93",
+                                         "R",
+                                         "\x81",
+                                         "b",
+                                         "Q",
+                                         "\x80\x02",
+                                         "\x95\x00\x00\x00\x00\x00\x00\x00\x00"sv};
 
 std::size_t line_end(std::string_view bytes, std::size_t from) {
   return std::min(bytes.find('\n', from), bytes.size() - 1) + 1;
@@ -108,10 +149,10 @@ std::string zip_of(std::span<const ZipRecord> records, bool is_zip64) {
     const auto sum = static_cast<std::uint32_t>(
         crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()));
     const auto size = static_cast<std::uint32_t>(content.size());
-    const std::string wide = is_zip64 ? bytes_of(std::uint16_t{1}) + bytes_of(std::uint16_t{16}) +
-                                            bytes_of(std::uint64_t{size}) +
-                                            bytes_of(std::uint64_t{size})
-                                      : std::string();
+    const std::string wide = is_zip64
+                                 ? bytes_of(std::uint16_t{1}) + bytes_of(std::uint16_t{16}) +
+                                       bytes_of(std::uint64_t{size}) + bytes_of(std::uint64_t{size})
+                                 : std::string();
     const auto described = [&](bool in_directory) {
       const std::uint32_t told = is_zip64 && in_directory ? 0xFFFFFFFF : size;
       return std::string(8, '\0') + bytes_of(sum) + bytes_of(told) + bytes_of(told) +
@@ -144,9 +185,8 @@ std::vector<ZipRecord> zip_records(std::string_view input) {
   try {
     const ZipArchive archive(std::as_bytes(std::span(input)), "mutated");
     for (const auto& [name, record] : archive.records())
-      records.push_back({name,
-                         {reinterpret_cast<const char*>(record.bytes.data()),
-                          record.bytes.size()}});
+      records.push_back(
+          {name, {reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size()}});
   } catch (const Error&) {
     records.clear();
   }
@@ -210,8 +250,8 @@ void put(std::string& header, std::size_t offset, std::size_t size, std::string_
 }
 
 void change_header(std::string& header, Random& random) {
-  constexpr std::string_view kNames[] = {"a/1.png", "a/1.cls", "a/1.json", "b.jpg", "b.cls",
-                                         "no image", "", "a.b.c/1.PNG", "1.heic"};
+  constexpr std::string_view kNames[] = {"a/1.png",  "a/1.cls", "a/1.json",    "b.jpg", "b.cls",
+                                         "no image", "",        "a.b.c/1.PNG", "1.heic"};
   constexpr std::string_view kTypes[] = {"0"sv, "\0"sv, "7"sv, "5"sv, "L"sv, "x"sv, "g"sv};
   switch (draw(random, 4)) {
     case 0:
@@ -349,7 +389,8 @@ std::string mutate_tiff(std::string_view input, Random& random) {
   const auto read = [&](std::size_t offset, std::size_t size) {
     std::size_t number = 0;
     for (std::size_t i = 0; i < size && offset + i < input.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(input[offset + (is_big_endian ? i : size - 1 - i)]);
+      const auto byte =
+          static_cast<unsigned char>(input[offset + (is_big_endian ? i : size - 1 - i)]);
       number = number << 8 | byte;
     }
     return number;

@@ -62,11 +62,28 @@ void collect(Json& json, std::vector<Json*>& values) {
 }
 
 Json another_value(Random& random) {
-  static const Json kValues[] = {
-      nullptr, true, false, 0, 1, -1, 3, 0.5, -1e308, 1e300, "", "none", "x", "\x1b[31m\"<&",
-      Json::array(), Json::object(), Json::array({1, 2}), Json::array({nullptr}),
-      std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::uint64_t>::max(),
-      Json::array({Json::array({Json::array({Json::object()})})}), {{"name", 1}}};
+  static const Json kValues[] = {nullptr,
+                                 true,
+                                 false,
+                                 0,
+                                 1,
+                                 -1,
+                                 3,
+                                 0.5,
+                                 -1e308,
+                                 1e300,
+                                 "",
+                                 "none",
+                                 "x",
+                                 "\x1b[31m\"<&",
+                                 Json::array(),
+                                 Json::object(),
+                                 Json::array({1, 2}),
+                                 Json::array({nullptr}),
+                                 std::numeric_limits<std::int64_t>::min(),
+                                 std::numeric_limits<std::uint64_t>::max(),
+                                 Json::array({Json::array({Json::array({Json::object()})})}),
+                                 {{"name", 1}}};
   if (draw(random, 50) == 0) return Json::parse(std::string(150, '[') + std::string(150, ']'));
   return one_of(kValues, random);
 }
@@ -92,7 +109,7 @@ void change(Json& json, const Json& other, Random& random) {
       }
       break;
     case 3:
-      json.erase(json.begin() + static_cast<std::ptrdiff_t>(draw(random, items)));
+      json.erase(std::next(json.begin(), static_cast<std::ptrdiff_t>(draw(random, items))));
       break;
     default:
       if (json.is_array()) json.push_back(Json(one_of(json, random)));
@@ -105,8 +122,8 @@ std::string mutate_bytes(std::string_view input, Random&) {
   constexpr std::size_t kMore = 64;
   std::string bytes(input);
   bytes.resize(input.size() + kMore);
-  bytes.resize(LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(bytes.data()), input.size(),
-                                bytes.size()));
+  bytes.resize(
+      LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(bytes.data()), input.size(), bytes.size()));
   return bytes;
 }
 

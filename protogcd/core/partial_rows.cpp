@@ -161,8 +161,8 @@ void PartialRows::open_files() {
     if (named) continue;
     const std::uint64_t there = fs::file_size(data_file(i));
     // A product of what the journal says may be more than 64 bits hold; a quotient is not.
-    if (rows_ > 0 && (there < kPreambleBytes ||
-                      (there - kPreambleBytes) / arrays_[i].row_bytes() < rows_)) {
+    if (rows_ > 0 &&
+        (there < kPreambleBytes || (there - kPreambleBytes) / arrays_[i].row_bytes() < rows_)) {
       throw FileError(
           fmt::format("{}: {} rows were finished, but not all are there", folder_.string(), rows_),
           fmt::format("start anew with {}", option_name("overwrite")));
