@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace protogcd;
   constexpr const char* kFiles[] = {"cell/train.json", "cell/train.command.json", "cell/train.out"};
   const fuzz::SectionFolder folder(data, size, kFiles);
-  const Cell cell{.steps = {{.name = "train", .words = {"train", "--epochs", "3"}}}};
+  Cell cell;
+  cell.steps.push_back({.name = "train", .traits = {}, .words = {"train", "--epochs", "3"}});
   const CellRecord record(folder / "cell", cell);
   const auto attempt = [](const auto& read) {
     try {
@@ -23,9 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   };
   for (const char* pointer : {"/all", "/test/new", "/k"}) {
-    attempt(
-        [&] { record.number({.name = "column", .pointer = pointer, .percent = true}, pointer); });
-    attempt([&] { record.beside({.name = "column", .pointer = pointer}, pointer); });
+    SweepColumn column;
+    column.percent = true;
+    attempt([&] { record.number(column, pointer); });
+    attempt([&] { record.beside(column, pointer); });
   }
   attempt([&] { record.epochs(); });
   attempt([&] { record.change(); });

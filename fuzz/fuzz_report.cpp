@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       run_files::kConfig,  run_files::kEmbeddings, run_files::kAttention};
   const fuzz::SectionFolder folder(data, size, kFiles);
   try {
-    const RunContents run = read_run(folder.path());
+    const RunContents run = read_run(folder.path(), folder / "moved");
     report_data(run, {}, {}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInternal) __builtin_trap();

@@ -1,4 +1,5 @@
-// Several files as one input, each after a line with its name:
+// Several files as one input, each between a line with its name and the end of a line before the
+// next:
 //
 //   --- predictions.csv
 //   path,class
@@ -25,13 +26,12 @@ inline std::vector<Section> split_sections(std::string_view input) {
   std::vector<Section> sections;
   while (input.starts_with(kSectionMark)) {
     const std::size_t name_end = std::min(input.find('\n'), input.size());
-    const std::string name(input.substr(kSectionMark.size(), name_end - kSectionMark.size()));
-    input.remove_prefix(std::min(name_end + 1, input.size()));
-    const std::size_t next =
-        input.starts_with(kSectionMark) ? 0 : input.find(std::string("\n").append(kSectionMark));
-    const std::size_t end = next == 0 ? 0 : next == input.npos ? input.size() : next + 1;
-    sections.push_back({name, std::string(input.substr(0, end))});
-    input.remove_prefix(end);
+    const std::size_t end =
+        std::min(input.find(std::string("\n").append(kSectionMark), name_end), input.size());
+    Section& section = sections.emplace_back();
+    section.name = input.substr(kSectionMark.size(), name_end - kSectionMark.size());
+    if (end > name_end) section.content = input.substr(name_end + 1, end - name_end - 1);
+    input.remove_prefix(std::min(end + 1, input.size()));
   }
   return sections;
 }
@@ -39,8 +39,8 @@ inline std::vector<Section> split_sections(std::string_view input) {
 inline std::string join_sections(std::span<const Section> sections) {
   std::string text;
   for (const Section& section : sections) {
+    if (!text.empty()) text += '\n';
     text.append(kSectionMark).append(section.name).append("\n").append(section.content);
-    if (!section.content.empty() && !section.content.ends_with('\n')) text += '\n';
   }
   return text;
 }

@@ -73,10 +73,10 @@ def targets():
     return sorted(folder.name for folder in (ROOT / "fuzz/corpus").iterdir() if (BUILD / "bin" / f"fuzz_{folder.name}").exists())
 
 
-def replay(target, counters):
+def replay(target, counters, with_learned):
     learned = ROOT / "build/fuzz/corpus" / target
     ended = subprocess.run(
-        [BUILD / "bin" / f"fuzz_{target}", ROOT / "fuzz/corpus" / target, *([learned] if learned.is_dir() and any(learned.iterdir()) else [])],
+        [BUILD / "bin" / f"fuzz_{target}", ROOT / "fuzz/corpus" / target, *([learned] if with_learned and learned.is_dir() else [])],
         env={**os.environ, "GCOV_PREFIX": str(counters / target)}, capture_output=True, text=True, errors="replace")
     if ended.returncode != 0:
         sys.exit(f"fuzz_{target} ended with {ended.returncode}: {ended.stderr[-400:]}")
@@ -88,8 +88,9 @@ def gcov(job):
     counters_file, notes = job
     counters_file.with_suffix(".gcno").symlink_to(notes)
     said = subprocess.run(["gcov", "--json-format", "--stdout", counters_file], capture_output=True, text=True, check=True, cwd=counters_file.parent).stdout
-    wanted = {str(ROOT / "protogcd" / name): name for name, _ in PARSERS}
-    return [(wanted[file["file"]], file["lines"], file["functions"]) for file in json.loads(said)["files"] if file["file"] in wanted]
+    wanted = {name for name, _ in PARSERS}
+    files = ((file["file"].rpartition("protogcd/")[2], file) for file in json.loads(said)["files"])
+    return [(name, file["lines"], file["functions"]) for name, file in files if name in wanted]
 
 
 def lines_of(counts, functions, which):
@@ -104,6 +105,7 @@ def lines_of(counts, functions, which):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
+    options.add_argument("--kept", action="store_true", help="those in fuzz/corpus alone")
     options.add_argument("--missed", action="store_true", help="also the lines that no input reaches")
     options = options.parse_args()
     names = sorted(path.stem for path in (ROOT / "fuzz").glob("fuzz_*.cpp"))
@@ -114,7 +116,7 @@ def main():
     counts, functions = {}, {}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         counters = pathlib.Path(folder)
-        inputs = sum(pool.map(lambda target: replay(target, counters), targets()))
+        inputs = sum(pool.map(lambda target: replay(target, counters, not options.kept), targets()))
         jobs = []
         for target in targets():
             beside = counters / target / BUILD.relative_to("/")
@@ -133,8 +135,7 @@ def main():
     too_few = []
     for name, which in PARSERS:
         if name not in counts:
-            print(f"| {name} | | | not built |")
-            continue
+            sys.exit(f"{name} is not built: a library or its target is missing")
         lines = lines_of(counts[name], functions[name], which)
         missed = sorted(line for line in lines if counts[name][line] == 0)
         percent = 100 * (len(lines) - len(missed)) / len(lines)

@@ -58,11 +58,10 @@ bool is_utf8(std::string_view text) {
   }
 }
 
-std::int64_t count_at(const nlohmann::json& json, const char* key) {
+std::int64_t count_of(const nlohmann::json& value, const char* what) {
   constexpr std::int64_t kMost = 1'000'000'000'000'000;
-  const nlohmann::json& value = json.at(key);
   if (!value.is_number_integer() || value < 0 || value > kMost)
-    throw DataError(fmt::format("'{}' is no count", key));
+    throw DataError(fmt::format("'{}' is no count", what));
   return value.get<std::int64_t>();
 }
 

@@ -13,12 +13,13 @@ namespace protogcd {
 nlohmann::json parse_json(std::string_view text);
 /// JSON holds UTF-8 alone.
 bool is_utf8(std::string_view text);
-/// What counts something in a file of ours. nlohmann's exceptions where the key is missing,
-/// DataError where it has no whole number from 0 to 10^15, which sums can do no harm with.
-std::int64_t count_at(const nlohmann::json& json, const char* key);
-template <class Number>
+/// What counts something in a file of ours. DataError names what it is where it is no whole number
+/// from 0 to 10^15, which sums can do no harm with.
+std::int64_t count_of(const nlohmann::json& value, const char* what);
+/// nlohmann's exceptions where the key is missing.
+template <class Number = std::int64_t>
 Number count_at(const nlohmann::json& json, const char* key) {
-  return static_cast<Number>(count_at(json, key));
+  return static_cast<Number>(count_of(json.at(key), key));
 }
 /// `otherwise` where the key is missing.
 template <class Number>

@@ -81,8 +81,8 @@ nlohmann::json ClassNumber::to_json() const {
 ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
   ClassNumber result{.k = count_at(json, "k"),
                      .k_old = count_at(json, "k_old"),
-                     .low = json.at("interval").at(0),
-                     .high = json.at("interval").at(1)};
+                     .low = count_of(json.at("interval").at(0), "interval"),
+                     .high = count_of(json.at("interval").at(1), "interval")};
   result.sureness = from_word<Sureness>(kSurenessWords, json.at("sure"));
   result.basis = from_word<ClassNumberBasis>(kBasisWords, json.at("by"));
   result.is_largest = json.at("is_largest");
