@@ -142,7 +142,7 @@ def main():
         percent = 100 * (len(lines) - len(missed)) / len(lines)
         if percent <= MORE_THAN:
             too_few.append(name)
-        of = "".join(f"{word} {', '.join(part.rstrip(':(') for part in parts)}" for word, parts in which.items())
+        of = "".join(f"{word} {', '.join(part.split('(')[0].rstrip(':') for part in parts)}" for word, parts in which.items())
         print(f"| {name} | {len(lines)} | {percent:.1f}% | {of} |")
         if options.missed and missed:
             print(f"    {name}: " + " ".join(map(str, missed)))
