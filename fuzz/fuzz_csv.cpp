@@ -4,8 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "fuzz/structured.h"
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
+
+PROTOGCD_MUTATED_BY(mutate_csv)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;
@@ -17,7 +20,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& row : table.rows()) {
       if (row.fields.size() != table.header().size()) __builtin_trap();
       std::string line = csv_field(row.fields[0]);
-      for (std::size_t i = 1; i < row.fields.size(); ++i) line += "," + csv_field(row.fields[i]);
+      for (std::size_t i = 1; i < row.fields.size(); ++i) {
+        line += ',';
+        line += csv_field(row.fields[i]);
+      }
       text += (line.empty() ? "\"\"" : line) + '\n';
     }
     const auto again = CsvTable::parse(text, "again.csv");

@@ -6,6 +6,7 @@
 
 #include "protogcd/image/decoders.h"
 #include "protogcd/image/exif.h"
+#include "protogcd/image/image_size.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;
@@ -14,6 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int orientation = exif_orientation(bytes, ImageFormat::kJpeg);
   if (orientation < 1 || orientation > 8) __builtin_trap();
 
+  image_size(bytes);
   PartialImage whole, part;
   ImageBox wanted;
   const WantedBox middle = [&](ImageSize full) {

@@ -12,6 +12,8 @@ namespace {
 
 using namespace protogcd;
 
+enum class Choice { kFirst, kSecond };
+
 struct Values {
   bool flag = false;
   std::int64_t count = 1;
@@ -22,6 +24,8 @@ struct Values {
   std::vector<std::string> sets;
   std::optional<std::int64_t> k;
   std::optional<double> threshold;
+  std::optional<bool> wanted;
+  Choice choice = Choice::kFirst;
 };
 
 cli::Verb verb_with(Values& values) {
@@ -37,7 +41,11 @@ cli::Verb verb_with(Values& values) {
             table.add("folder", &values.folder, "");
             table.add("sets", &values.sets, "");
             table.add("k", &values.k, "").at_least(2);
-            table.add("threshold", &values.threshold, "");
+            table.add("threshold", &values.threshold, "").alias("limit");
+            table.add("wanted", &values.wanted, "");
+            table.add_choice<Choice, Choice>(
+                "choice", &values.choice, {{"first", Choice::kFirst}, {"second", Choice::kSecond}},
+                "");
             return [](cli::Session&) {};
           }};
 }

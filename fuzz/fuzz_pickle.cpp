@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fuzz/structured.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/pickle.h"
+
+PROTOGCD_MUTATED_BY(mutate_pickle)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;

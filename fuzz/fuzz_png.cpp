@@ -4,6 +4,7 @@
 
 #include "protogcd/image/decoders.h"
 #include "protogcd/image/exif.h"
+#include "protogcd/image/image_size.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;
@@ -12,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int orientation = exif_orientation(bytes, ImageFormat::kPng);
   if (orientation < 1 || orientation > 8) __builtin_trap();
 
+  image_size(bytes);
   Image image;
   const auto bad = decode_png(bytes, {.max_pixels = 1 << 16}, image);
   if (bad && bad->reason.empty()) __builtin_trap();

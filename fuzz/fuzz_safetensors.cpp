@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <span>
 
+#include "fuzz/structured.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/safetensors.h"
+
+PROTOGCD_MUTATED_BY(mutate_safetensors)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));

@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fuzz/structured.h"
 #include "protogcd/core/error.h"
 #include "protogcd/data/shard.h"
+
+PROTOGCD_MUTATED_BY(mutate_json)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

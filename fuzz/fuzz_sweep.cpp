@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fuzz/structured.h"
 #include "protogcd/core/error.h"
 #include "protogcd/sweep/results.h"
+
+PROTOGCD_MUTATED_BY(mutate_lines)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace protogcd;

@@ -4,9 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-30}
-findings=build/fuzz/findings
+findings=$PWD/build/fuzz/findings  # some targets work in a folder of their own
 mkdir -p "$findings"
 failed=0
+TMPDIR=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 for target in build/fuzz/bin/fuzz_*; do
   name=$(basename "$target")
   name=${name#fuzz_}

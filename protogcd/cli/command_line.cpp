@@ -59,7 +59,7 @@ CLI::Option* add_to_parser(CLI::App& app, const Option& option, bool one_value_e
     if (!option.is_positional()) flags.push_back(option.flag());
   }
   const std::string flag = argument.substr(0, argument.find('='));
-  std::string key = flag.substr(flag.find_first_not_of('-'));
+  std::string key = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   std::ranges::replace(key, '-', '_');
   const std::string whose = table.explanation(key);
   throw UsageError(

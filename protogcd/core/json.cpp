@@ -1,5 +1,9 @@
 #include "protogcd/core/json.h"
 
+#include <fmt/core.h>
+
+#include "protogcd/core/error.h"
+
 template class nlohmann::basic_json<>;
 
 namespace protogcd {
@@ -52,6 +56,13 @@ bool is_utf8(std::string_view text) {
   } catch (const nlohmann::json::exception&) {
     return false;
   }
+}
+
+std::int64_t count_of(const nlohmann::json& value, const char* what) {
+  constexpr std::int64_t kMost = 1'000'000'000'000'000;
+  if (!value.is_number_integer() || value < 0 || value > kMost)
+    throw DataError(fmt::format("'{}' is no count", what));
+  return value.get<std::int64_t>();
 }
 
 }  // namespace protogcd

@@ -145,7 +145,9 @@ void PartialRows::continue_from_journal(const std::map<std::string, std::string>
     if (words[0] == "bad") {
       const std::string line = journal.substr(at, end - at);
       pending.emplace_back(*number, line.substr(words[0].size() + words[1].size() + 2));
-    } else if (const auto rows = parse_unsigned(words[2]); words[0] == "done" && rows) {
+    } else if (const auto rows = parse_unsigned(words[2]);
+               words[0] == "done" && rows && *rows <= *number &&
+               std::ranges::all_of(pending, [&](const auto& bad) { return bad.first < *number; })) {
       items_ = *number;
       rows_ = *rows;
       rejected_.insert(rejected_.end(), pending.begin(), pending.end());
@@ -165,12 +167,15 @@ void PartialRows::open_files() {
     const bool named = i > 0 && rows_ > 0 && !fs::exists(data_file(i));
     descriptors_.push_back(named ? -1 : open_file(data_file(i)));
     if (named) continue;
-    const std::uint64_t wanted = kPreambleBytes + rows_ * arrays_[i].row_bytes();
-    if (rows_ > 0 && fs::file_size(data_file(i)) < wanted) {
+    const std::uint64_t there = fs::file_size(data_file(i));
+    // A product of what the journal says may be more than 64 bits hold; a quotient is not.
+    if (rows_ > 0 &&
+        (there < kPreambleBytes || (there - kPreambleBytes) / arrays_[i].row_bytes() < rows_)) {
       throw FileError(
           fmt::format("{}: {} rows were finished, but not all are there", folder_.string(), rows_),
           fmt::format("start anew with {}", option_name("overwrite")));
     }
+    const std::uint64_t wanted = kPreambleBytes + rows_ * arrays_[i].row_bytes();
     if (::ftruncate(descriptors_[i], static_cast<off_t>(wanted)) != 0) fail("resize", data_file(i));
     if (::lseek(descriptors_[i], 0, SEEK_END) < 0) fail("seek in", data_file(i));
   }

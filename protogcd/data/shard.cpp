@@ -94,12 +94,13 @@ ShardNote ShardNote::parse(std::string_view text, const fs::path& file) {
     ShardNote note{.kind = json.at("kind"),
                    .shard = *shard,
                    .identity = json.at("identity"),
-                   .images = json.at("images"),
-                   .skipped = json.at("skipped")};
+                   .images = count_at<std::size_t>(json, "images"),
+                   .skipped = count_at<std::size_t>(json, "skipped")};
     for (const auto& [what, written] : json.at("files").items()) {
       const fs::path name = written.at("name").get<std::string>();
       if (name.has_parent_path()) throw fail("it names a file of another folder");
-      note.files[what] = {.path = file.parent_path() / name, .bytes = written.at("bytes")};
+      note.files[what] = {.path = file.parent_path() / name,
+                          .bytes = count_at<std::uint64_t>(written, "bytes")};
     }
     if (!note.files.contains("output")) throw fail("it names no output");
     return note;

@@ -8,13 +8,13 @@
 #include "protogcd/core/version.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/state_file.h"
+#include "protogcd/run/run_notes.h"
 
 namespace protogcd {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSettings = "settings";  // in run.json
 constexpr const char* kKinds[] = {"loss", "share", "schedule"};
 
 /// Float sums depend on these: a run resumed elsewhere goes on, but not to the same bits.
@@ -90,23 +90,20 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
   settings["seed"] = std::to_string(context.seed);
   const fs::path run_file = folder.machine();
   if (options.resume && fs::exists(run_file)) {
-    const auto json = parse_json_or_discard(read_text_file(run_file));
+    const RunNotes notes = read_run_notes(run_file);
     // What is found before the first checkpoint must not go on with other settings either.
-    if (json.is_object() && json.contains(kSettings)) {
-      check_same_run(settings, json.at(kSettings).get<std::map<std::string, std::string>>(),
-                     /*names_options=*/true);
-    }
+    if (notes.settings) check_same_run(settings, *notes.settings, /*names_options=*/true);
     for (const auto& [key, value] : environment) {
-      const std::string before = json.is_object() ? json.value(key, value) : value;
-      if (before != value) {
+      const auto before = notes.environment.find(key);
+      if (before != notes.environment.end() && before->second != value) {
         context.log.warning(fmt::format(
             "the run was begun with {} {}, now {}: it goes on, but not to the same bits", key,
-            before, value));
+            before->second, value));
       }
     }
   } else {
     nlohmann::json json = environment;
-    json[kSettings] = settings;
+    json[kRunSettings] = settings;
     write_file_atomically(run_file, json.dump(2) + "\n");
   }
   const TrainingSet& set = material.set();

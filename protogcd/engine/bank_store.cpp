@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <sstream>
 
+#include "protogcd/core/block_journal.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
@@ -167,7 +167,7 @@ class SlotFile {
                class_offset_ + first * layout_.class_row_bytes(), path_);
     }
     has_[static_cast<std::size_t>(block)] = true;
-    pending_ += fmt::format("block {} {:08x}\n", block, checksum(block));
+    pending_ += block_line(block, checksum(block));
   }
 
   void flush() {
@@ -226,20 +226,8 @@ class SlotFile {
   bool read_journal(const Logger& log) {
     const std::string journal = read_text_file(journal_path_);
     if (!journal.starts_with(header())) return false;
-    std::map<std::int64_t, std::uint32_t> sums;
-    end_ = header().size();
-    for (std::size_t end; (end = journal.find('\n', end_)) != std::string::npos; end_ = end + 1) {
-      std::istringstream line(journal.substr(end_, end - end_));
-      std::string word;
-      std::int64_t block = -1;
-      std::uint32_t sum = 0;
-      if (!(line >> word >> block >> std::hex >> sum) || word != "block" || block < 0 ||
-          block >= layout_.blocks()) {
-        break;
-      }
-      sums[block] = sum;
-    }
-    // A line that was cut short, and what follows it, goes.
+    const auto [sums, end] = read_block_lines(journal, header().size(), layout_.blocks());
+    end_ = end;
     if (end_ < journal.size() && ::ftruncate(journal_, static_cast<off_t>(end_)) != 0)
       fail("shorten", journal_path_);
     const std::vector<std::pair<std::int64_t, std::uint32_t>> list(sums.begin(), sums.end());

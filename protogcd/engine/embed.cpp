@@ -198,10 +198,15 @@ EmbedSummary embed_images(const SourceTable& sources, Backbone backbone,
   auto begun_as = identity;
   if (options.shard) begun_as["shard"] = options.shard->in_words();
   PartialRows rows(std::move(arrays), begun_as, options.resume && out.is_begun());
+  const std::uint64_t resumed = rows.items();
+  if (resumed > part.size()) {
+    throw FileError(fmt::format("{}: {} images are done, and there are {}",
+                                PartialRows::folder_of(out.output).string(), resumed, part.size()),
+                    fmt::format("start anew with {}", option_name("overwrite")));
+  }
   SkippedFiles skipped(policy, part.size());
   for (const auto& [item, reason] : rows.rejected())
     skipped.add(sources, part.first + item, reason);
-  const std::uint64_t resumed = rows.items();
   if (resumed > 0)
     context.log.info(fmt::format("{} of {} images are done already", resumed, part.size()));
 

@@ -9,22 +9,10 @@
 #include <map>
 #include <string>
 
+#include "protogcd/core/state_notes.h"
 #include "protogcd/nn/state_dict.h"
 
 namespace protogcd {
-
-/// What makes a file one of its run's: `format` names the kind of file and its version, `identity`
-/// says by name what the numbers depend on.
-struct StateFileKind {
-  std::string format;
-  std::map<std::string, std::string> identity;
-  bool names_options = false;  ///< names in the identity without blanks are options' keys
-};
-
-/// UsageError, naming the first that differs, where a run that was begun with `then` would go on
-/// with `now`.
-void check_same_run(const std::map<std::string, std::string>& now,
-                    const std::map<std::string, std::string>& then, bool names_options);
 
 /// The file appears only when complete. Tensors may be anywhere.
 void write_state_file(const std::filesystem::path& file, const StateFileKind& kind,

@@ -132,7 +132,7 @@ Json confusion_of(const RunImages& images, const std::vector<std::string>& truth
 /// the run does not say, and all are taken for terms.
 std::optional<std::set<std::string>> loss_terms(const fs::path& run_file) {
   if (!fs::exists(run_file)) return std::nullopt;
-  const Json json = Json::parse(read_text_file(run_file), nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json_or_discard(read_text_file(run_file));
   if (!json.is_object() || !json.contains("reported") || !json.at("reported").is_array())
     return std::nullopt;
   std::set<std::string> names = {"total"};

@@ -168,7 +168,7 @@ std::optional<AttentionMaps> read_attention(const fs::path& file, std::size_t im
 
 void use_json_file(const fs::path& file, const std::function<void(const Json&)>& use) {
   try {
-    use(Json::parse(read_text_file(file)));
+    use(parse_json(read_text_file(file)));
   } catch (const Json::exception& error) {
     throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
   }

@@ -79,7 +79,7 @@ void write_tensor(std::span<const float> values, std::size_t width, const fs::pa
     stop_if_interrupted(context);
     line.clear();
     for (std::size_t d = 0; d < width; ++d)
-      fmt::format_to(std::back_inserter(line), "{}{:.5g}", d > 0 ? "\t" : "", values[first + d]);
+      line += fmt::format("{}{:.5g}", d > 0 ? "\t" : "", values[first + d]);
     out.write(line + "\n");
   }
   out.commit();

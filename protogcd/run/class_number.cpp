@@ -79,18 +79,18 @@ nlohmann::json ClassNumber::to_json() const {
 }
 
 ClassNumber ClassNumber::from_json(const nlohmann::json& json) {
-  ClassNumber result{.k = json.at("k"),
-                     .k_old = json.at("k_old"),
-                     .low = json.at("interval").at(0),
-                     .high = json.at("interval").at(1)};
+  ClassNumber result{.k = count_at(json, "k"),
+                     .k_old = count_at(json, "k_old"),
+                     .low = count_of(json.at("interval").at(0), "interval"),
+                     .high = count_of(json.at("interval").at(1), "interval")};
   result.sureness = from_word<Sureness>(kSurenessWords, json.at("sure"));
   result.basis = from_word<ClassNumberBasis>(kBasisWords, json.at("by"));
   result.is_largest = json.at("is_largest");
   result.has_settled = json.value("has_settled", true);
-  if (result.k_old < 0 || result.k < std::max<std::int64_t>(result.k_old, 1))
+  if (result.k < std::max<std::int64_t>(result.k_old, 1))
     throw DataError(fmt::format("{} classes, {} of them old", result.k, result.k_old));
   for (const auto& point : json.at("curve")) {
-    result.curve.push_back({point.at("k"), score_of(point.at("frozen_accuracy")),
+    result.curve.push_back({count_at(point, "k"), score_of(point.at("frozen_accuracy")),
                             score_of(point.at("silhouette")), score_of(point.at("acc_score")),
                             score_of(point.at("log_centr_score")),
                             score_of(point.at("log_proto_score"))});

@@ -17,7 +17,7 @@ nlohmann::json Confidence::to_json() const {
 Confidence Confidence::from_json(const nlohmann::json& json) {
   return {.old_temperature = json.at("old_temperature"),
           .new_temperature = json.at("new_temperature"),
-          .images = json.at("images"),
+          .images = count_at<std::size_t>(json, "images"),
           .error_before = json.at("error_before"),
           .error_after = json.at("error_after")};
 }

@@ -23,7 +23,7 @@ std::optional<Evaluation> known_evaluation(const nlohmann::json& line, const cha
 }
 
 EpochAccuracy accuracy_of_epoch(const nlohmann::json& line) {
-  return {.epoch = line.at(kEpoch).get<std::int64_t>(),
+  return {.epoch = count_at(line, kEpoch),
           .on_unlabelled = known_evaluation(line, kUnlabelled),
           .on_test = known_evaluation(line, kTest)};
 }
@@ -67,7 +67,7 @@ void add_to_json(const EpochComparison& comparison, nlohmann::json& result) {
 
 std::optional<EpochComparison> epoch_comparison_from_json(const nlohmann::json& result) {
   if (!result.contains(kLast)) return std::nullopt;
-  EpochComparison comparison{.evaluated = result.at(kEvaluated).get<std::int64_t>(),
+  EpochComparison comparison{.evaluated = count_at(result, kEvaluated),
                              .last = accuracy_of_epoch(result.at(kLast))};
   if (result.contains(kBestOnUnlabelled))
     comparison.best_on_unlabelled = accuracy_of_epoch(result.at(kBestOnUnlabelled));
@@ -78,7 +78,7 @@ std::optional<EpochComparison> epoch_comparison_from_json(const nlohmann::json& 
 
 std::string in_words(const EpochComparison& comparison) {
   const auto& best = comparison.best_on_unlabelled;
-  if (!best || best->epoch == comparison.last.epoch) return {};
+  if (!best || !best->on_unlabelled || best->epoch == comparison.last.epoch) return {};
   return fmt::format(
       "by the truth of the unlabelled images (an oracle) epoch {} was the best of {} that were "
       "evaluated: {}; the model is the last epoch's",

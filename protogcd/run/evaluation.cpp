@@ -121,7 +121,7 @@ nlohmann::json to_json(const Evaluation& evaluation) {
 
 Evaluation evaluation_from_json(const nlohmann::json& json) {
   const nlohmann::json confidence = json.value("confidence", nlohmann::json::object());
-  return {.samples = json.value("samples", std::int64_t{0}),
+  return {.samples = count_at(json, "samples", std::int64_t{0}),
           .accuracy = accuracy_of(json),
           .balanced = accuracy_of(json, "balanced"),
           .separate = accuracy_of(json, "v1"),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
@@ -26,13 +27,17 @@ std::string given_by_round(std::int64_t round) {
   return fmt::format("{}{}", kByCorrection, round);
 }
 
+std::optional<std::int64_t> round_in(std::string_view text) {
+  constexpr std::int64_t kMostRounds = 1'000'000;
+  const auto number = parse_integer(text);
+  return number && *number > 0 && *number <= kMostRounds ? number : std::nullopt;
+}
+
 /// The round of a label that corrections gave, as labels.csv has it.
 std::optional<std::int64_t> round_of(std::string_view given_by) {
   if (!given_by.starts_with(kByCorrection)) return std::nullopt;
   given_by.remove_prefix(kByCorrection.size());
-  const auto number = parse_unsigned(given_by.substr(0, given_by.find(' ')));
-  if (!number) return std::nullopt;
-  return static_cast<std::int64_t>(*number);
+  return round_in(given_by.substr(0, given_by.find(' ')));
 }
 
 /// A path in a table of the run, as a person would type it there.
@@ -116,6 +121,12 @@ CorrectedRun LabelHistory::open_run(const fs::path& run) const {
 }
 
 LabelHistory LabelHistory::of_run(const fs::path& run) {
+  std::set<std::string> later;
+  return of_run(run, later);
+}
+
+/// `later`: the runs that name this one, each by the next, as the one before.
+LabelHistory LabelHistory::of_run(const fs::path& run, std::set<std::string>& later) {
   LabelHistory history;
   const fs::path file = run / run_files::kLabels;
   if (!fs::exists(file)) {
@@ -123,7 +134,11 @@ LabelHistory LabelHistory::of_run(const fs::path& run) {
     const auto config = toml_scalars(run / run_files::kConfig);
     const auto corrections = config.find("corrections"), previous = config.find("previous");
     if (corrections == config.end() || corrections->second.empty()) return history;
-    history = of_run(previous->second);
+    if (previous == config.end() || !later.insert(fs::weakly_canonical(run).string()).second) {
+      throw DataError(fmt::format("{}: corrections, but of no run before it",
+                                  (run / run_files::kConfig).string()));
+    }
+    history = of_run(previous->second, later);
     history.add_round(corrections->second, previous->second);
     return history;
   }
@@ -146,10 +161,10 @@ void LabelHistory::read_rounds(const fs::path& file) {
   std::map<std::int64_t, std::vector<Correction>> rounds;
   for (const CsvRow& row : table.rows()) {
     const auto field = [&](const char* column) { return row.fields[table.column(column)]; };
-    const auto round = parse_unsigned(field("round"));
-    if (!round || *round == 0)
+    const auto round = round_in(field("round"));
+    if (!round)
       throw DataError(fmt::format("{}: '{}' is no round", table.where(row), field("round")));
-    rounds[static_cast<std::int64_t>(*round)].push_back(
+    rounds[*round].push_back(
         {.action = action_of(field("action"), table.where(row)),
          .file = field("path").empty() ? "" : comparable_path(file.parent_path() / field("path")),
          .class_name = field("class"),
@@ -159,7 +174,12 @@ void LabelHistory::read_rounds(const fs::path& file) {
   const CorrectedRun nothing_to_label;
   for (const auto& [round, corrections] : rounds) {
     rounds_ = round - 1;
-    take_round(corrections, nothing_to_label);
+    try {
+      take_round(corrections, nothing_to_label);
+    } catch (const std::length_error& name) {
+      throw DataError(
+          fmt::format("{}: class '{}' is merged in a circle", file.string(), name.what()));
+    }
   }
   labels_.clear();
 }

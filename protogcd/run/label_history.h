@@ -72,6 +72,7 @@ class LabelHistory {
     Correction correction;
   };
 
+  static LabelHistory of_run(const std::filesystem::path& run, std::set<std::string>& later);
   CorrectedRun open_run(const std::filesystem::path& run) const;
   RoundSummary take_round(const std::vector<Correction>& round, const CorrectedRun& run);
   void read_rounds(const std::filesystem::path& file);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+
 #include "protogcd/core/csv.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/json.h"
@@ -21,11 +23,15 @@ bool is_json(const std::filesystem::path& file) {
   return file.extension() == ".json";
 }
 
-std::string bytes_of_hex(const std::string& digits) {
+std::optional<std::string> bytes_of_hex(std::string_view digits) {
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  return bytes;
+  for (; digits.size() >= 2; digits.remove_prefix(2)) {
+    std::uint8_t byte = 0;
+    const auto read = std::from_chars(digits.data(), digits.data() + 2, byte, 16);
+    if (read.ptr != digits.data() + 2) return std::nullopt;
+    bytes += static_cast<char>(byte);
+  }
+  return digits.empty() ? std::optional(bytes) : std::nullopt;
 }
 
 /// As a CSV has it.
@@ -127,7 +133,10 @@ void PredictionsTable::read_json(const std::filesystem::path& file) {
         has_[column] = true;
         own.fields[column] = text_of(*value);
       }
-      if (object.contains("path_hex")) own.fields[kPath] = bytes_of_hex(object.at("path_hex"));
+      if (!object.contains("path_hex")) continue;
+      const auto path = bytes_of_hex(object.at("path_hex").get<std::string>());
+      if (!path) throw DataError(fmt::format("{}: no path_hex", where(rows_.size() - 1)));
+      own.fields[kPath] = *path;
     }
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: {}", name_, error.what()));

@@ -29,7 +29,7 @@ FoundClass found_class_from_json(const nlohmann::json& json) {
   if (json.contains("stability")) stability = json.at("stability").get<double>();
   return {.name = json.at("name").get<std::string>(),
           .is_new = json.at("is_new").get<bool>(),
-          .images = json.at("images").get<std::size_t>(),
+          .images = count_at<std::size_t>(json, "images"),
           .confidence = json.at("confidence").get<double>(),
           .truth = json.value("truth", ""),
           .truth_share = json.value("truth_share", 0.0),
@@ -49,8 +49,8 @@ FindingCounts finding_counts_from_json(const nlohmann::json& json) {
   FindingCounts found;
   for (const FindingKind kind : kFindingKinds)
     found.of(kind) = kind == FindingKind::kForeign  // which 0.1.0 did not look for
-                         ? json.value(std::string(name_of(kind)), std::size_t{0})
-                         : json.at(std::string(name_of(kind))).get<std::size_t>();
+                         ? count_at(json, name_of(kind).data(), std::size_t{0})
+                         : count_at<std::size_t>(json, name_of(kind).data());
   found.labels_unchecked = json.value("labels_unchecked", "");
   found.duplicates_unchecked = json.value("duplicates_unchecked", "");
   return found;
@@ -150,26 +150,26 @@ nlohmann::json to_json(const RunResult& result) {
 
 RunResult run_result_from_json(const nlohmann::json& json) {
   const nlohmann::json& images = json.at("images");
-  RunResult result{.k = json.at("k"),
-                   .k_old = json.at("k").get<std::int64_t>() - json.at("k_new").get<std::int64_t>(),
-                   .dropped = json.value("dropped", std::int64_t{0}),
-                   .labelled = images.at("labelled"),
-                   .unlabelled = images.at("unlabelled"),
-                   .test = images.at("test"),
-                   .skipped = images.at("skipped"),
-                   .epochs = json.at("epochs"),
+  RunResult result{.k = count_at(json, "k"),
+                   .k_old = count_at(json, "k") - count_at(json, "k_new"),
+                   .dropped = count_at(json, "dropped", std::int64_t{0}),
+                   .labelled = count_at<std::size_t>(images, "labelled"),
+                   .unlabelled = count_at<std::size_t>(images, "unlabelled"),
+                   .test = count_at<std::size_t>(images, "test"),
+                   .skipped = count_at<std::size_t>(images, "skipped"),
+                   .epochs = count_at(json, "epochs"),
                    .seconds = json.at("seconds"),
                    .on_unlabelled = evaluation_from_json(json),
                    .on_test = std::nullopt,
                    .classes = {},
-                   .outliers = json.value("outliers", std::uint64_t{0}),
+                   .outliers = count_at(json, "outliers", std::uint64_t{0}),
                    .out = json.value("out", "")};
   const nlohmann::json threshold = json.value("outlier_threshold", nlohmann::json::object());
   result.outlier_keep = threshold.value("kept", result.outlier_keep);
-  result.calibrated_on = threshold.value("held_out_images", std::size_t{0});
+  result.calibrated_on = count_at(threshold, "held_out_images", std::size_t{0});
   const nlohmann::json memory = json.value("peak_memory", nlohmann::json::object());
-  result.host_mib = memory.value("host_mib", std::uint64_t{0});
-  result.gpu_mib = memory.value("gpu_mib", std::uint64_t{0});
+  result.host_mib = count_at(memory, "host_mib", std::uint64_t{0});
+  result.gpu_mib = count_at(memory, "gpu_mib", std::uint64_t{0});
   result.next = json.value("next", "");
   result.frozen_accuracy = json.value("frozen_accuracy", result.frozen_accuracy);
   if (json.contains("findings")) result.findings = finding_counts_from_json(json.at("findings"));

@@ -18,9 +18,9 @@ TakenFrom TakenFrom::from_json(const nlohmann::json& json) {
           .is_first_stage = json.at("is_first_stage"),
           .method = json.at("method"),
           .sha256 = json.at("model_sha256"),
-          .first_block = json.at("first_block"),
+          .first_block = count_at(json, "first_block"),
           .classes = json.at("classes").get<std::vector<std::string>>(),
-          .old_classes = json.at("k_old"),
+          .old_classes = count_at(json, "k_old"),
           .tensors = json.at("head_tensors").get<std::vector<std::string>>()};
 }
 

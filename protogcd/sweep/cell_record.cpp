@@ -18,6 +18,16 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   return json;
 }
 
+/// What stands under a key of the file; `otherwise` where there is none.
+template <class Value>
+Value value_in(const std::filesystem::path& path, const char* key, const Value& otherwise) {
+  try {
+    return read_json(path).value(key, otherwise);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: {}: {}", path.string(), key, error.what()));
+  }
+}
+
 /// Flags with their values: "--epochs 3" is one.
 std::vector<std::string> grouped(const std::vector<std::string>& words) {
   std::vector<std::string> groups;
@@ -89,7 +99,7 @@ std::optional<CellChange> CellRecord::change() const {
   for (std::size_t step = 0; step < cell_.steps.size(); ++step) {
     const auto path = file(step, ".command.json");
     if (!std::filesystem::exists(path)) continue;
-    const auto words = read_json(path).value("words", std::vector<std::string>());
+    const auto words = value_in(path, "words", std::vector<std::string>());
     const std::string text = difference(words, cell_.steps[step].words);
     if (!text.empty()) return CellChange{step, text};
   }
@@ -127,9 +137,10 @@ void CellRecord::begin(std::size_t step) const {
 }
 
 void CellRecord::add_time(std::size_t step, double seconds) const {
-  nlohmann::json command = read_json(file(step, ".command.json"));
-  command["seconds"] = command.value("seconds", 0.0) + seconds;
-  write_file_atomically(file(step, ".command.json"), command.dump(2) + "\n");
+  const auto path = file(step, ".command.json");
+  nlohmann::json command = read_json(path);
+  command["seconds"] = value_in(path, "seconds", 0.0) + seconds;
+  write_file_atomically(path, command.dump(2) + "\n");
 }
 
 void CellRecord::finish(std::size_t step) const {
@@ -143,7 +154,7 @@ double CellRecord::seconds() const {
   double sum = 0;
   for (std::size_t step = 0; step < cell_.steps.size(); ++step) {
     const auto path = file(step, ".command.json");
-    if (std::filesystem::exists(path)) sum += read_json(path).value("seconds", 0.0);
+    if (std::filesystem::exists(path)) sum += value_in(path, "seconds", 0.0);
   }
   return sum;
 }

@@ -1,4 +1,5 @@
 """Every parser on inputs that a fuzzer makes up, under the address and undefined-behaviour sanitizers; what it learns is kept."""
+import os
 import pathlib
 import random
 import re
@@ -27,7 +28,7 @@ def part(place, references, book, until, seed):
         ended = subprocess.run(
             [target, f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0",
              f"-artifact_prefix={findings}/{name}-", learned, corpora / name],
-            capture_output=True, text=True, errors="replace", cwd=place.scratch)
+            capture_output=True, text=True, errors="replace", cwd=place.scratch, env={**os.environ, "TMPDIR": str(place.scratch)})
         units = re.search(r"number_of_executed_units: (\d+)", ended.stderr)
         book.counts[f"inputs | {name}"] += int(units[1]) if units else 0
         if ended.returncode != 0:
