@@ -177,7 +177,8 @@ TEST(FromRun, ClassesStayWhatTheyWereWhenImagesCome) {
     train("after", {"--from", work.folder / "before", "--epochs", "10", "--lr", "0.01"});
     train("anew", {"--epochs", "30", "--seed", "5"});
     EXPECT_GT(classes_of(work, "after").size(), classes_of(work, "before").size());
-    // Six numbers dealt out by chance: as many as four of them agree in one run of fifty, five never.
+    // Six numbers dealt out by chance: as many as four of them agree in one run of fifty, five
+    // never.
     constexpr double kAboveChance = 0.7;
     EXPECT_GT(kept_share(work, "before", "after"), kAboveChance);
     EXPECT_LT(kept_share(work, "before", "anew"), kAboveChance);
