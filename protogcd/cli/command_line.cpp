@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <system_error>
 
 #include "protogcd/cli/terminal.h"
 #include "protogcd/core/bad_image_policy.h"
@@ -487,6 +488,12 @@ const char* device_out_of_memory(std::string_view what) {
   return what.find("can't allocate memory") != what.npos ? "CPU" : nullptr;
 }
 
+int report_internal(const std::exception& error) {
+  return report(fmt::format("internal error: {}", error.what()),
+                "this is a bug: please report it with the command that caused it",
+                ErrorKind::kInternal);
+}
+
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& arguments, const std::vector<Verb>& verbs) {
@@ -504,13 +511,15 @@ int run_command_line(const std::vector<std::string>& arguments, const std::vecto
                   ErrorKind::kFile);
   } catch (const std::bad_alloc&) {
     return report("out of memory", kLowerMemory, ErrorKind::kDevice);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return report("out of memory for another thread", kLowerMemory, ErrorKind::kDevice);
+    return report_internal(error);
   } catch (const std::exception& error) {
     if (const char* device = device_out_of_memory(error.what()))
       return report(fmt::format("out of memory on the {}", device), kLowerMemory,
                     ErrorKind::kDevice);
-    return report(fmt::format("internal error: {}", error.what()),
-                  "this is a bug: please report it with the command that caused it",
-                  ErrorKind::kInternal);
+    return report_internal(error);
   }
 }
 

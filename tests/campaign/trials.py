@@ -77,7 +77,7 @@ def go_on(place, reference, disturb=None, most=8):
 
 def last_words(text):
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith(("error", "internal"))]
+    errors = [line for line in lines if "error: " in line]
     return (errors or lines or [""])[-1][:300]
 
 
