@@ -8,6 +8,7 @@
 #include "protogcd/core/text.h"
 #include "protogcd/data/verify.h"
 #include "protogcd/discovery/class_number.h"
+#include "protogcd/engine/placement.h"
 #include "protogcd/methods/registry.h"
 #include "protogcd/nn/communicator.h"
 #include "protogcd/nn/device.h"
@@ -142,7 +143,9 @@ void check_shareable(const TrainOptions& train) {
   if (train.set_foreign_aside) refused.push_back(option_name("set_foreign_aside"));
   if (train.calibrate_confidence.value_or(train.has_general_settings()))
     refused.push_back(option_name("calibrate_confidence"));
-  if (train.beginnings.value_or(1) > 1) refused.push_back(option_name("beginnings"));
+  const bool may_begin_often = train.has_general_settings() && train.method->begins_with_classes();
+  if (train.beginnings.value_or(may_begin_often ? 2 : 1) > 1)
+    refused.push_back(option_name("beginnings"));
   if (refused.empty()) return;
   throw UsageError(fmt::format("several processes only train; they do not share the work of: {}",
                                join(refused, ", ")),
@@ -230,6 +233,11 @@ std::map<std::string, std::string> work_of(const DiscoverOptions& options, const
   work["out"] = fs::absolute(options.train.out).lexically_normal().string();
   work["seed"] = std::to_string(context.seed);
   work["dtype"] = context.dtype;
+  work["kind of device"] = place(context).device.is_cuda() ? "cuda" : "cpu";
+  // Not what a run's numbers depend on, but when and whether its processes meet.
+  work["k"] = options.train.k ? std::to_string(*options.train.k) : "of the data";
+  work["eval_every"] = std::to_string(options.train.loop.eval_every);
+  work["drop_empty"] = options.train.drops_empty() ? "true" : "false";
   return work;
 }
 
@@ -346,6 +354,8 @@ Discovery discover(const DiscoverOptions& options, const Context& context) {
   DiscoverOptions follower = options;
   follower.train.shared_out = options.train.out;
   follower.train.out = scratch / "run";
+  if (follower.train.material.bank.folder.empty())
+    follower.train.material.bank.folder = options.train.out / run_files::kBank;
   follower.train.resume = follower.train.overwrite = follower.train.report = false;
   return run_once(follower, backbone, context);
 }

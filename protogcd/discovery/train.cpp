@@ -139,6 +139,10 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
         option_name("calibration_share"), options.calibration_share));
   }
   TrainingMaterial material(std::move(dataset), backbone, needed, folder.path(), policy, context);
+  if (context.team) {
+    check_same_work(context, {{"set of images", material.set().digest()},
+                              {"backbone", backbone_sha256(backbone.file)}});
+  }
   if (estimates) check_class_number(material.set(), estimate_of(options));
   const bool tunes = can_tune(material, options, context);
   const bool calibrates = can_calibrate(material, options, context);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "protogcd/analysis/von_mises_fisher.h"
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
@@ -93,6 +94,11 @@ OutlierCalibration outliers_from(const nlohmann::json& json, std::size_t classes
   if (outliers.concentrations.size() != classes) {
     throw ModelFileError(fmt::format("{}: {} concentrations for {} classes", origin,
                                      outliers.concentrations.size(), classes));
+  }
+  for (const double concentration : outliers.concentrations) {
+    if (concentration >= 0 && concentration <= kMaxConcentration) continue;
+    throw ModelFileError(fmt::format("{}: a concentration of {}, expected 0 to {}", origin,
+                                     concentration, kMaxConcentration));
   }
   return outliers;
 }

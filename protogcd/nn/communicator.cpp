@@ -95,7 +95,11 @@ void stop_together(const Context& context, const std::function<void()>& work) {
     any_process(context, true);
     throw;
   }
-  if (any_process(context, false)) throw InterruptedError("another process was told to stop");
+  if (any_process(context, false)) {
+    throw InterruptedError(
+        "another process was told to stop",
+        fmt::format("repeat the command, with {} where it has begun", option_name("resume")));
+  }
 }
 
 void check_same_work(const Context& context, const std::map<std::string, std::string>& words) {

@@ -78,7 +78,7 @@ class ProcessGroup : public Communicator {
     const at::NoGradGuard no_grad;
     at::Tensor whole = tensor.contiguous();
     std::vector<at::Tensor> tensors = {whole};
-    guarded([&] { backend_of(whole).allreduce(tensors)->wait(patience_); });
+    guarded([&] { finish(backend_of(whole).allreduce(tensors), whole); });
     if (!whole.is_same(tensor)) tensor.copy_(whole);
   }
 
@@ -87,7 +87,7 @@ class ProcessGroup : public Communicator {
     std::vector<at::Tensor> mine = {tensor.contiguous()};
     std::vector<std::vector<at::Tensor>> all(1);
     for (int i = 0; i < process_.size; ++i) all[0].push_back(at::empty_like(mine[0]));
-    guarded([&] { backend_of(tensor).allgather(all, mine)->wait(patience_); });
+    guarded([&] { finish(backend_of(tensor).allgather(all, mine), tensor); });
     return at::cat(all[0]);
   }
 
@@ -95,7 +95,7 @@ class ProcessGroup : public Communicator {
     const at::NoGradGuard no_grad;
     at::Tensor whole = tensor.contiguous();
     std::vector<at::Tensor> tensors = {whole};
-    guarded([&] { backend_of(whole).broadcast(tensors)->wait(patience_); });
+    guarded([&] { finish(backend_of(whole).broadcast(tensors), whole); });
     if (!whole.is_same(tensor)) tensor.copy_(whole);
   }
 
@@ -106,7 +106,7 @@ class ProcessGroup : public Communicator {
     std::vector<std::int64_t> shape = rows.sizes().vec();
     shape[0] = std::accumulate(out.begin(), out.end(), std::int64_t{0});
     at::Tensor mine = rows.contiguous(), others = at::empty(shape, rows.options());
-    guarded([&] { backend_of(rows).alltoall_base(others, mine, out, in)->wait(patience_); });
+    guarded([&] { finish(backend_of(rows).alltoall_base(others, mine, out, in), rows); });
     return others;
   }
 
@@ -130,11 +130,22 @@ class ProcessGroup : public Communicator {
     return nccl_ && tensor.is_cuda() ? *nccl_ : *gloo_;
   }
 
+  /// NCCL has its time limit in its own watchdog; here it waits on the stream, not on the host.
+  void finish(const c10::intrusive_ptr<c10d::Work>& work, const at::Tensor& tensor) const {
+    if (nccl_ && tensor.is_cuda()) {
+      work->wait();
+    } else {
+      work->wait(patience_);
+    }
+  }
+
   /// What c10d throws tells of sockets; who waited for whom, and what to do, is said here.
   template <class Action>
   void guarded(Action action) const {
     try {
       action();
+    } catch (const DeviceError&) {
+      throw;  // said already
     } catch (const std::exception& error) {
       const std::string text = error.what();
       throw DeviceError(

@@ -222,6 +222,7 @@ class Runner {
     try {
       record.finish(ended.step);
     } catch (const Error& error) {
+      failed_here_.insert(ended.cell);
       return fail(ended.cell, error.exit_code(), error.what(), kTriedAgain);
     }
     const std::size_t step = record.next_step();
@@ -251,9 +252,8 @@ class Runner {
 
   void take_numbers(std::size_t cell) {
     CellResult& result = results_.results[cell];
+    result = {};  // another may have finished what failed here
     try {
-      result.values.clear();
-      result.beside.clear();
       for (std::size_t i = 0; i < file_.columns.size(); ++i) {
         const std::string& pointer = cells_[cell].pointers[i];
         result.values.push_back(records_[cell].number(file_.columns[i], pointer));

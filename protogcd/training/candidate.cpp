@@ -98,7 +98,7 @@ void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, P
   const std::size_t share = context.threads / trainings.size();
   const ComputeThreads compute_threads(share);
   std::vector<std::exception_ptr> errors(trainings.size());
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < trainings.size(); ++i) {
     threads.emplace_back([&, i] {
       const ComputeThreads own_threads(share);
@@ -109,7 +109,7 @@ void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, P
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();  // waits for them
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
 }
@@ -152,7 +152,7 @@ MethodInput prepared_input(TrainingMaterial& material, const Backbone& backbone,
       {unit_features(sets, SampleSet::kLabelled), unit_features(sets, SampleSet::kUnlabelled)});
   const Clustering found =
       kmeans(Points(rows, "features"),
-             {.k = std::min(method.groups(), rows.size(0)), .seed = seed, .stop = context.stop});
+             {.k = std::min(method.groups(), rows.size(0)), .seed = seed, .stop = sets.stop()});
   const at::Tensor groups = found.labels.to(at::kCPU, at::kInt).contiguous();
   const auto* first = groups.const_data_ptr<std::int32_t>();
   input.groups.assign(first, first + groups.numel());

@@ -261,7 +261,7 @@ std::unique_ptr<ViewSource> TrainingMaterial::make_views(const Sampler& sampler,
     TokenBank& bank = is_strong ? *strong_bank_ : *bank_;
     const auto prepare = [this, &bank](std::uint32_t epoch) -> const BankStore& {
       const std::lock_guard lock(bank_mutex_);
-      bank.prepare(epoch);
+      stop_together(context_, [&] { bank.prepare(epoch); });
       return bank.store();
     };
     const auto count = static_cast<std::size_t>(stream.views);

@@ -66,6 +66,19 @@ TEST_F(OutlierRun, TrainingFlagsTheShareAskedForAndPredictAgrees) {
   EXPECT_EQ(model.at("outliers").at("concentrations").size(), 16u);
 }
 
+TEST_F(OutlierRun, AConcentrationThatNoFitGivesIsRefusedByName) {
+  std::filesystem::copy(work->folder / "run/model", work->folder / "foreign-model",
+                        std::filesystem::copy_options::recursive);
+  auto model = nlohmann::json::parse(work->read("foreign-model/model.json"));
+  model["outliers"]["concentrations"][8] = 9223372036854775808U;  // its normaliser would take years
+  write_file_atomically(work->folder / "foreign-model/model.json", model.dump());
+  const auto refused =
+      run_protogcd({"predict", "--model", work->folder / "foreign-model", "--images",
+                    work->folder / "demo/unlabelled", "--out", work->folder / "foreign.csv"});
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr("model.json"), HasSubstr("concentration")));
+}
+
 TEST_F(OutlierRun, OodMeasuresEveryScoreOnEverySet) {
   const auto json = json_of(
       ood({"--id", work->folder / "demo/unlabelled", "--outliers", work->folder / "demo/outliers",

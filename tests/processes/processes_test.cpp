@@ -161,7 +161,8 @@ INSTANTIATE_TEST_SUITE_P(Methods, EveryMethodInProcesses, ::testing::ValuesIn(tr
                          });
 
 TEST_F(Processes, ABankWithBorrowedDifferencesIsSharedAlike) {
-  const std::vector<std::string> bank = {"--views", "bank", "--bank-views", "4", "--borrow", "1"};
+  const std::vector<std::string> bank = {"--views",  "bank", "--bank-views",   "4",
+                                         "--borrow", "1",    "--bank-refresh", "1"};
   alone("bank-one", bank);
   auto running = start(2, train("bank-two", bank));
   ASSERT_EQ(running.wait().exit_code, 0) << running.log();
@@ -284,18 +285,21 @@ TEST_F(Processes, EmbeddingsAreClusteredTogether) {
 }
 
 TEST_F(Processes, OtherWorkThanTheFirstOnesIsRefusedByAll) {
-  auto words = train("differ");
-  std::string line = "exec";
-  for (const std::string& word : words) line += " '" + word + "'";
-  std::vector<std::string> command = torchrun(2, {});
-  command.back() = "sh";
-  command.insert(command.end(), {"-c", "exec '" + testing::protogcd_path() + "'" + line.substr(4) +
-                                           " --lr 0.1$RANK"});
-  Running running(command, tiny_->folder / "log-differ");
-  EXPECT_NE(running.wait().exit_code, 0);
-  EXPECT_THAT(running.log(), HasSubstr("process 2 of 2 was given other work than the first: lr "
-                                       "0.11, not lr 0.1"));
-  EXPECT_FALSE(std::filesystem::exists(tiny_->folder / "differ/config.toml"));
+  std::string line = "exec '" + testing::protogcd_path() + "'";
+  for (const std::string& word : train("differ")) line += " '" + word + "'";
+  for (const auto& [differs, said] : std::vector<std::pair<std::string, std::string>>{
+           {"--lr 0.1$RANK", "lr 0.11, not lr 0.1"},
+           {"--eval-every 1$RANK", "eval_every 11, not eval_every 10"},
+           {"--k 1$((6 + RANK))", "k 17, not k 16"}}) {
+    std::vector<std::string> command = torchrun(2, {});
+    command.back() = "sh";
+    command.insert(command.end(), {"-c", line + " " + differs});
+    Running running(command, tiny_->folder / "log-differ");
+    EXPECT_NE(running.wait().exit_code, 0);
+    EXPECT_THAT(running.log(),
+                HasSubstr("process 2 of 2 was given other work than the first: " + said));
+    EXPECT_FALSE(std::filesystem::exists(tiny_->folder / "differ/config.toml"));
+  }
 }
 
 TEST_F(Processes, WhatTheyDoNotShareIsRefusedByName) {
@@ -306,6 +310,10 @@ TEST_F(Processes, WhatTheyDoNotShareIsRefusedByName) {
   };
   EXPECT_THAT(errors_of(train("odd", {"--batch-size", "15"})),
               AllOf(HasSubstr("--batch-size"), HasSubstr("15 images cannot be divided")));
+  auto several = tiny_->command("discover", "begun");
+  several.insert(several.end(),
+                 {"--k", "16", "--look-at-data=false", "--calibrate-confidence=false"});
+  EXPECT_THAT(errors_of(several), HasSubstr("--beginnings"));
   EXPECT_THAT(errors_of(tiny_->command("discover", "found")),
               AllOf(HasSubstr("several processes only train"), HasSubstr("--look-at-data"),
                     Not(HasSubstr("--set-foreign-aside"))));
