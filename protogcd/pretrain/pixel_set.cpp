@@ -84,6 +84,11 @@ PixelSet load_pixels(const Dataset& dataset, std::int64_t size, const DecodeOpti
   SkippedFiles skipped(policy, samples.size());
   const std::vector<char> good = read_all(dataset, samples, decode, pixels, skipped, context);
   skipped.check(dataset.sources);
+  if (const std::vector<SkippedFile> bad = skipped.files(); !bad.empty()) {
+    context.log.warning(fmt::format("{} of {} images are left out, the first: {}: {}", bad.size(),
+                                    samples.size(), dataset.sources.path(bad[0].source),
+                                    bad[0].reason));
+  }
 
   Sha256 digest;
   std::vector<std::int64_t> rows, labels;

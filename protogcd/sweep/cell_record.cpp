@@ -8,6 +8,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/core/json.h"
+#include "protogcd/core/text.h"
 
 namespace protogcd {
 namespace {
@@ -157,6 +158,22 @@ double CellRecord::seconds() const {
     if (std::filesystem::exists(path)) sum += value_in(path, "seconds", 0.0);
   }
   return sum;
+}
+
+std::string CellRecord::remarks() const {
+  std::vector<std::string> remarks;
+  for (std::size_t step = 0; step < cell_.steps.size(); ++step) {
+    const nlohmann::json answer = read_json(result(step));
+    const auto skipped = answer.find("skipped");
+    if (skipped != answer.end() && skipped->is_number() && *skipped > 0)
+      remarks.push_back(fmt::format("{} images skipped", skipped->dump()));
+    const auto lines = split(read_text_file(log(step)), '\n');
+    const auto warnings = std::ranges::count_if(
+        lines, [](const std::string& line) { return line.starts_with("warning: "); });
+    if (warnings > 0)
+      remarks.push_back(fmt::format("{} warnings in {}", warnings, log(step).string()));
+  }
+  return join(remarks, ", ");
 }
 
 BesideNumber CellRecord::beside(const SweepColumn& column, const std::string& pointer) const {

@@ -48,6 +48,10 @@ class CellRecord {
   /// Of all steps so far.
   double seconds() const;
 
+  /// What its steps had to do without: images that they skipped, warnings in their logs. In words;
+  /// empty where there was nothing.
+  std::string remarks() const;
+
   /// The number at a JSON pointer of a finished step's answer; NaN for null. DataError names step
   /// and pointer if there is none.
   double number(const SweepColumn& column, const std::string& pointer) const;

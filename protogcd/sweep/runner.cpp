@@ -274,6 +274,8 @@ class Runner {
       numbers += fmt::format("{}{} {}", i == 0 ? "" : ", ", file_.columns[i].name,
                              shown(results_.results[cell].values[i], file_.columns[i]));
     }
+    const std::string remarks = records_[cell].remarks();
+    if (!remarks.empty()) numbers += "; " + remarks;
     const std::size_t left = results_.count(CellState::kPending);
     const double each = seconds_now_ / static_cast<double>(finished_now_ * options_.jobs);
     context_.log.info(fmt::format(

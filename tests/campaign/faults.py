@@ -62,7 +62,7 @@ def fail_once(place, reference, book, draw, call, what):
         wrong.append(f"names no file: {last_words(ended.err)}")
     wrong += [f"half a file: {b}" for b in broken_files(place.trial)]
     if ended.code != 0:  # a command that succeeds was judged by what it leaves
-        wrong += lost(before, reference, place)
+        wrong += lost(before, reference, place, ended.err)
     if not wrong and ended.code != 0:
         wrong, _ = go_on(place, reference)
         if call in ("open", "read"):  # an image that could not be read has no map, which the log of the run says
@@ -93,12 +93,13 @@ def names_a_file(text, place, reference):
     return str(place.folder) in said or any(name in said for name in names)
 
 
-def lost(before, reference, place):
-    """What was there before a command and is neither as it was nor as the command leaves it."""
+def lost(before, reference, place, said):
+    """What was there before a command and is neither as it was nor as the command leaves it; less what it says it has written of the
+    images that it could read."""
     now = snapshot(place.trial)
     if reference.scenario.name == "train over an earlier run":
         return []  # what replaces a run is resumed; the old one was given up by --overwrite
-    return [f"lost: {name}" for name in before if now.get(name) not in (before[name], reference.files.get(name))]
+    return [f"lost: {name}" for name in before if now.get(name) not in (before[name], reference.files.get(name)) and f"are in {place.trial / name}" not in said]
 
 
 def part(place, references, book, until, seed):

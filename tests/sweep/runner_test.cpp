@@ -16,6 +16,7 @@
 #include "protogcd/sweep/cell_record.h"
 #include "protogcd/sweep/child_process.h"
 #include "tests/support/error_message.h"
+#include "tests/support/recorded_host.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
@@ -145,6 +146,21 @@ TEST_F(Runner, WhatAKillLeftBesideAFinishedStepIsTidiedAway) {
   write_file_atomically(cell.output(0), "{}");
   EXPECT_EQ(run().count(CellState::kFinished), 1u);
   EXPECT_FALSE(std::filesystem::exists(cell.output(0)));
+}
+
+TEST_F(Runner, ItSaysWhatACellHadToDoWithout) {
+  write_program(R"(#!/bin/sh
+echo 'warning: a class is empty' >&2
+echo '{"all": 60, "skipped": 3}'
+)");
+  write("", "1");
+  plan();
+  const auto host = std::make_shared<testing::RecordedHost>();
+  const Context context{.log = Logger(host)};
+  run_sweep(file_, cells_, {.program = folder_ / "program", .out = out_, .jobs = 1, .threads = 1},
+            context);
+  EXPECT_THAT(host->take(), AllOf(HasSubstr("3 images skipped"), HasSubstr("1 warnings in"),
+                                  HasSubstr("train.log")));
 }
 
 TEST_F(Runner, TheFolderMayBeSpelledOtherwise) {
