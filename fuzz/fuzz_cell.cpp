@@ -14,7 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr const char* kFiles[] = {"cell/train.json", "cell/train.command.json", "cell/train.out"};
   const fuzz::SectionFolder folder(data, size, kFiles);
   Cell cell;
-  cell.steps.push_back({.name = "train", .traits = {}, .words = {"train", "--epochs", "3"}});
+  cell.steps.resize(1);
+  cell.steps[0].name = "train";
+  cell.steps[0].words = {"train", "--epochs", "3"};
   const CellRecord record(folder / "cell", cell);
   const auto attempt = [](const auto& read) {
     try {

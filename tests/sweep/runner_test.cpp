@@ -142,10 +142,10 @@ TEST_F(Runner, NewPointsAndSeedsAreAddedToWhatIsThere) {
 TEST_F(Runner, WhatAKillLeftBesideAFinishedStepIsTidiedAway) {
   write("", "1");
   run();
-  const CellRecord cell(cell_folder(out_, cells_[0]), cells_[0]);
-  write_file_atomically(cell.output(0), "{}");
+  const auto output = CellRecord(cell_folder(out_, cells_[0]), cells_[0]).output(0);
+  write_file_atomically(output, "{}");
   EXPECT_EQ(run().count(CellState::kFinished), 1u);
-  EXPECT_FALSE(std::filesystem::exists(cell.output(0)));
+  EXPECT_FALSE(std::filesystem::exists(output));
 }
 
 TEST_F(Runner, ItSaysWhatACellHadToDoWithout) {
