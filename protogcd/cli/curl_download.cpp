@@ -100,7 +100,11 @@ void download(const Download& what, const Context& context) {
                     fmt::format("remove {}, and the same command starts anew",
                                 shell_word(what.partial.string())));
   }
-  throw FileError(fmt::format("{}: the download failed: {}", what.url, last_line(errors)));
+  constexpr int kSignals = 128;  // what ended() adds to one
+  const std::string why = code > kSignals
+                              ? fmt::format("curl was ended by signal {}", code - kSignals)
+                              : last_line(errors);
+  throw FileError(fmt::format("{}: the download failed: {}", what.url, why));
 }
 
 }  // namespace protogcd::cli
