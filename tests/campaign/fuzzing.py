@@ -18,7 +18,7 @@ def part(place, references, book, until, seed):
         return
     corpora = pathlib.Path(__file__).resolve().parents[2] / "fuzz/corpus"
     while time.monotonic() < until:
-        target = min(targets, key=lambda t: (book.counts[f"inputs | {t.name[5:]}"], draw.random()))
+        target = min(targets, key=lambda t: (book.counts[f"seconds of fuzzing | {t.name[5:]}"], draw.random()))
         name = target.name[5:]
         seconds = max(1, int(min(SLICE_SECONDS, until - time.monotonic())))
         learned = targets_folder / "corpus" / name
@@ -29,6 +29,7 @@ def part(place, references, book, until, seed):
             [target, f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0",
              f"-artifact_prefix={findings}/{name}-", learned, corpora / name],
             capture_output=True, text=True, errors="replace", cwd=place.scratch, env={**os.environ, "TMPDIR": str(place.scratch)})
+        book.counts[f"seconds of fuzzing | {name}"] += seconds
         units = re.search(r"number_of_executed_units: (\d+)", ended.stderr)
         book.counts[f"inputs | {name}"] += int(units[1]) if units else 0
         if ended.returncode != 0:
