@@ -150,7 +150,10 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
             {.classes = estimates, .settings = tunes, .confidence = calibrates}, context);
   // Early, to keep what is found before training.
   const bool begins_early = estimates || tunes || options.set_foreign_aside;
-  if (begins_early) begin_folder(folder, material, history, options, config(options), context);
+  if (begins_early) {
+    begin_folder(folder, material, history, options, config(options), context);
+    material.keep_features_in(folder.features());
+  }
   at::Tensor frozen;  // of the labelled images, where there are any and somebody looks at them
   ForeignImages foreign;
   if ((options.look_at_data || options.set_foreign_aside) &&
@@ -205,6 +208,7 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   if (options.look_at_data)
     findings = write_findings_of(material, backbone, frozen, foreign, folder.findings(), context);
   frozen.reset();  // training wants the memory
+  remove_folder(folder.features());
   RunResult result = trainer.run();
   result.next = options.next;
   result.findings = std::move(findings);

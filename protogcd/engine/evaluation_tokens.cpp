@@ -64,15 +64,18 @@ void EvaluationTokens::for_batches(
 
 void EvaluationTokens::for_each_rows(const Context& context,
                                      const std::function<at::Tensor(const TrunkTokens&)>& compute,
-                                     const std::function<void(const at::Tensor& rows)>& use) {
+                                     const std::function<void(const at::Tensor& rows)>& use,
+                                     std::size_t first_image) {
   const std::shared_ptr<Communicator> team = communicator_of(context);
   const auto size = static_cast<std::size_t>(team->size()),
              rank = static_cast<std::size_t>(team->rank());
   // In each round a batch of every process; in the last, those without one repeat the last batch.
+  std::size_t first = (first_image + loader_.batch - 1) / loader_.batch;  // of the round
+  if (first_of(first) != std::min(first_image, list_.size()))
+    throw InternalError("EvaluationTokens: no batch begins there");
   std::vector<std::size_t> own;
-  for (std::size_t first = 0; first < batches(); first += size)
-    own.push_back(std::min(first + rank, batches() - 1));
-  std::size_t first = 0;  // of the round
+  for (std::size_t batch = first; batch < batches(); batch += size)
+    own.push_back(std::min(batch + rank, batches() - 1));
   for_batches(own, context, [&](const TrunkTokens& tokens, std::size_t) {
     const at::Tensor rows = compute(tokens);
     if (size == 1) return use(rows);

@@ -30,10 +30,10 @@ class EvaluationTokens {
 
   /// Hands out what `compute` makes of each batch, rows [b, ...] on the device, in order. Of
   /// several processes each computes, and stores, every so-manieth batch, and all are handed the
-  /// rows of all: all must ask at the same time.
+  /// rows of all: all must ask at the same time. From the batch on that image `first` begins.
   void for_each_rows(const Context& context,
                      const std::function<at::Tensor(const TrunkTokens&)>& compute,
-                     const std::function<void(const at::Tensor& rows)>& use);
+                     const std::function<void(const at::Tensor& rows)>& use, std::size_t first = 0);
 
  private:
   /// The same for some of the batches, in this order.

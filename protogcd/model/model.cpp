@@ -125,6 +125,8 @@ ModelInfo ModelInfo::from_json(const std::string& text, const std::string& origi
     info.backbone_preset = backbone.at("preset");
     info.backbone_sha256 = backbone.at("sha256");
     info.backbone_heads = backbone.at("heads");
+    if (info.backbone_heads < 1)
+      throw ModelFileError(fmt::format("{}: {} heads", origin, info.backbone_heads));
     info.first_trained_block = backbone.at("first_trained_block");
     const auto& pixels = json.at("preprocessing");
     info.preprocessing = {pixels.at("size"), pixels.at("mean"), pixels.at("std")};

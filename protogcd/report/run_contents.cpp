@@ -126,6 +126,10 @@ std::optional<Embeddings> read_embeddings(const fs::path& file, std::size_t imag
     throw ModelFileError(
         fmt::format("{}: does not fit to the run's predictions and model", file.string()));
   }
+  for (const auto* values : {&result.before, &result.after, &result.prototypes}) {
+    if (!std::ranges::all_of(*values, [](float value) { return std::isfinite(value); }))
+      throw ModelFileError(fmt::format("{}: holds a number that is not finite", file.string()));
+  }
   return result;
 }
 

@@ -32,6 +32,7 @@ inline constexpr const char* kModel = "model";              ///< a folder, with
 inline constexpr const char* kModelInfo = "model.json";     ///< this in it
 inline constexpr const char* kCheckpoints = "checkpoints";  ///< a folder
 inline constexpr const char* kBank = "bank";                ///< a folder
+inline constexpr const char* kFeatures = "features";        ///< a folder, before training
 inline constexpr const char* kFirstStage = "first-stage";   ///< a folder: the run before this one
 
 }  // namespace protogcd::run_files

@@ -25,7 +25,7 @@ bool is_of_a_run(const std::string& name) {
        {kLockFile, kConfig,      kRun,     kEstimate, kEstimateScores, kTune,
         kStarts,   kConfidence,  kForeign, kMetrics,  kPredictions,    kLabelNext,
         kLabels,   kRounds,      kImages,  kResult,   kSkipped,        kFindings,
-        kModel,    kCheckpoints, kBank,    kReport,   kFirstStage}) {
+        kModel,    kCheckpoints, kBank,    kReport,   kFirstStage,     kFeatures}) {
     if (name == known) return true;
   }
   return name.starts_with(kEventsPrefix) || name.starts_with("embeddings.") ||

@@ -46,6 +46,7 @@ class RunFolder {
   std::filesystem::path machine() const { return path_ / run_files::kRun; }
   std::filesystem::path bank() const { return path_ / run_files::kBank; }
   std::filesystem::path checkpoints() const { return path_ / run_files::kCheckpoints; }
+  std::filesystem::path features() const { return path_ / run_files::kFeatures; }
   std::filesystem::path first_stage() const { return path_ / run_files::kFirstStage; }
 
   /// Removes the run that is overwritten: to be called when the new one is sure to begin.

@@ -13,6 +13,7 @@
 #include "protogcd/core/progress.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/head.h"
+#include "protogcd/training/kept_features.h"
 #include "protogcd/training/set_features.h"
 #include "protogcd/training/step_runner.h"
 
@@ -162,15 +163,20 @@ MethodInput prepared_input(TrainingMaterial& material, const Backbone& backbone,
 at::Tensor untrained_features(TrainingMaterial& material, const Backbone& backbone, SampleSet set,
                               const Context& context) {
   const auto blocks = fresh_blocks(material, backbone);
+  if (const auto& folder = material.features_folder(); !folder.empty())
+    return kept_features(material, backbone, *blocks, set, folder, context);
   MaterialFeatures sets(material, *blocks, context);
   return unit_features(sets, set);
 }
 
 Candidate untrained_candidate(TrainingMaterial& material, const Backbone& backbone,
                               const Context& context) {
-  const auto blocks = fresh_blocks(material, backbone);
-  MaterialFeatures sets(material, *blocks, context);
-  return describe(sets);
+  const auto features = [&](SampleSet set) {
+    return untrained_features(material, backbone, set, context);
+  };
+  return {.labelled = features(SampleSet::kLabelled),
+          .unlabelled = features(SampleSet::kUnlabelled),
+          .prototypes = {}};
 }
 
 }  // namespace protogcd

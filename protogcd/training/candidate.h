@@ -55,7 +55,8 @@ MethodInput prepared_input(TrainingMaterial& material, const Backbone& backbone,
                            const MethodOptions& method, std::int64_t k, std::int64_t epochs,
                            std::uint64_t seed, const TrainingPlan& plan, const Context& context);
 
-/// Features of one set by the backbone as it is: unit rows on the CPU in float32.
+/// Features of one set by the backbone as it is: unit rows on the CPU in float32. Those that the
+/// material keeps are not computed twice.
 at::Tensor untrained_features(TrainingMaterial& material, const Backbone& backbone, SampleSet set,
                               const Context& context);
 /// The same of both sets that are trained on.

@@ -345,9 +345,10 @@ MethodInput TrainingMaterial::method_input(std::int64_t k, std::int64_t epochs, 
 
 void TrainingMaterial::for_each_rows(SampleSet set, const Context& context,
                                      const std::function<at::Tensor(const TrunkTokens&)>& compute,
-                                     const std::function<void(const at::Tensor& rows)>& use) {
+                                     const std::function<void(const at::Tensor& rows)>& use,
+                                     std::size_t first) {
   const std::lock_guard lock(tokens_mutex_);
-  tokens(set).for_each_rows(context, compute, use);
+  tokens(set).for_each_rows(context, compute, use, first);
 }
 
 EvaluationTokens& TrainingMaterial::tokens(SampleSet set) {

@@ -101,7 +101,10 @@ class TrainingMaterial {
   /// The same for trainings side by side: one pass at a time.
   void for_each_rows(SampleSet set, const Context& context,
                      const std::function<at::Tensor(const TrunkTokens&)>& compute,
-                     const std::function<void(const at::Tensor& rows)>& use);
+                     const std::function<void(const at::Tensor& rows)>& use, std::size_t first = 0);
+  /// Where untrained features stay (kept_features.h); empty, as it begins: nowhere.
+  void keep_features_in(std::filesystem::path folder) { features_folder_ = std::move(folder); }
+  const std::filesystem::path& features_folder() const { return features_folder_; }
   /// The processes that train on it together.
   const std::shared_ptr<Communicator>& team() const { return context_.team; }
   /// How pixels become numbers, in words: results depend on it.
@@ -126,6 +129,7 @@ class TrainingMaterial {
   const Backbone& backbone_;
   const MaterialOptions options_;
   const std::filesystem::path folder_;
+  std::filesystem::path features_folder_;
   const Context& context_;
   Placement placement_;
   std::int64_t first_trained_block_;

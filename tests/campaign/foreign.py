@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import re
 import shutil
 import struct
 import time
@@ -31,6 +32,12 @@ READERS = {
 }
 VALUES = [None, True, -1, 0, 1, 2**31, 2**63, -2**63, 1e308, -0.0, 0.5, "", "0", "x" * 70000, "\0", "\ud800", "../../x", [], {}, [[]], [None] * 1000,
           {"a": {}}, "nan", "protogcd-checkpoint-3"]
+
+
+def names_its_reason(said, path):
+    """The error names the file, an option that stands in it, or a path that it holds."""
+    error = said[said.rfind("error: "):]
+    return path.name in said or str(path.parent) in said or "--" in error or re.match(r"error: '?/", error) is not None
 
 
 def readers_of(name):
@@ -211,7 +218,7 @@ def part(place, references, book, until, seed):
             wrong.append("hangs")
         elif ended.code not in CODES:
             wrong.append(f"exit code {ended.code}: {last_words(ended.err)}")
-        elif ended.code not in (0, 130) and path.name not in ended.err and str(path.parent) not in ended.err and "--" not in last_words(ended.err):
+        elif ended.code not in (0, 130) and not names_its_reason(ended.err, path):
             wrong.append(f"does not name it: {last_words(ended.err)}")
         if wrong:
             kept = place.folder.parent / "foreign" / f"{int(time.time() * 1000)}-{path.name}"

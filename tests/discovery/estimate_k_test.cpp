@@ -7,9 +7,12 @@
 #include <fmt/core.h>
 
 #include "protogcd/core/csv.h"
+#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/discovery/discover.h"
 #include "tests/discovery/run_helpers.h"
 #include "tests/support/cuda.h"
+#include "tests/support/recorded_host.h"
 
 namespace protogcd {
 namespace {
@@ -284,6 +287,71 @@ TEST(Discover, AResumedRunKeepsItsEstimate) {
   json_of(run_protogcd({"train", "--out", work.folder / "run", "--resume", "--json"}));
   work.expect_same("straight", "run");
   EXPECT_EQ(work.read("run/estimate.json"), before) << "it has the time that the estimate took";
+}
+
+// In this process -------------------------------------------------------------------------------
+
+/// Asks to stop as soon as tokens are shown.
+class StopsTokens : public testing::RecordedHost {
+ public:
+  explicit StopsTokens(StopToken stop) : stop_(std::move(stop)) {}
+  void show(const ProgressState& state) override {
+    if (state.task == "tokens") stop_.request_stop();
+  }
+
+ private:
+  StopToken stop_;
+};
+
+TEST(Discover, StoppedWhileItLooksAtTheImagesItGoesOnWhereItWas) {
+  const TinyRun tiny{20};
+  const auto run = [&](const std::string& out, const StopToken& stop, bool resume,
+                       const std::shared_ptr<testing::RecordedHost>& host) {
+    DiscoverOptions options;
+    options.data.labelled = tiny.folder / "demo/labelled";
+    options.data.unlabelled = tiny.folder / "demo/unlabelled";
+    options.backbone.backbone = tiny.folder / "tiny.safetensors";
+    options.backbone.image_size = 32;
+    options.train.out = tiny.folder / out;
+    options.train.loop.schedule.epochs = 1;
+    options.train.material.batch = 16;
+    options.train.resume = resume;
+    options.train.report = false;
+    resolve(options, {});
+    const Context context{.device = "cpu",
+                          .dtype = "float32",
+                          .threads = 1,
+                          .log = Logger(host),
+                          .progress_sink = host,
+                          .stop = stop};
+    discover(options, context);
+  };
+  const auto quiet = std::make_shared<testing::RecordedHost>();
+  run("straight", {}, false, quiet);
+  int stops = 0;
+  for (bool done = false; !done && stops < 50;) {
+    const StopToken stop;
+    const auto host = std::make_shared<StopsTokens>(stop);
+    try {
+      run("stopped", stops < 4 ? stop : StopToken(), stops > 0, host);
+      done = true;
+    } catch (const InterruptedError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("images are kept"));
+      EXPECT_TRUE(std::filesystem::exists(tiny.folder / "stopped/features"));
+      ++stops;
+    }
+    const bool goes_on = stops > 1 || done;
+    EXPECT_EQ(host->take().find("images are there already") != std::string::npos, goes_on);
+  }
+  EXPECT_EQ(stops, 4);
+  EXPECT_FALSE(std::filesystem::exists(tiny.folder / "stopped/features"));
+  const auto estimate = [&](const std::string& name) {
+    auto json = nlohmann::json::parse(tiny.read(name + "/estimate.json"));
+    json.erase("seconds");
+    return json;
+  };
+  EXPECT_EQ(estimate("stopped"), estimate("straight"));
+  tiny.expect_same("stopped", "straight");
 }
 
 }  // namespace
