@@ -27,10 +27,6 @@ int join_processes_of(Session& session, std::int64_t timeout_seconds) {
   const auto process = launched_process(process_environment());
   if (!process) return 0;
   Context& context = session.context;
-  if (session.common.threads == 0) {
-    context.threads = std::max<std::size_t>(
-        1, available_threads() / static_cast<std::size_t>(process->local_size));
-  }
   ComputeDevice device = resolve_device(context.device);
   if (device.is_cuda && !context.device.starts_with("cuda:")) {
     device.index = process->local_rank % cuda_device_count();
@@ -38,11 +34,17 @@ int join_processes_of(Session& session, std::int64_t timeout_seconds) {
   }
   const JoinedProcesses joined = join_processes(*process, identity_of_gpu(place(context).device),
                                                 std::chrono::seconds(timeout_seconds));
+  // Some launchers bind each process to cores of its own.
+  if (session.common.threads == 0) {
+    context.threads =
+        std::max<std::size_t>(1, available_threads() / static_cast<std::size_t>(joined.on_cores));
+  }
   context.team = joined.team;
   context.process = {.rank = process->rank,
                      .size = process->size,
                      .on_machine = process->local_size,
-                     .on_gpu = joined.on_gpu};
+                     .on_gpu = joined.on_gpu,
+                     .job = joined.job};
   context.log.info(fmt::format("process {} of {}, pid {}, {} threads on {}", process->rank + 1,
                                process->size, ::getpid(), context.threads, device.name()));
   if (process->rank > 0) context.log = Logger();

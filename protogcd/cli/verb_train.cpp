@@ -14,6 +14,7 @@
 #include "protogcd/core/json.h"
 #include "protogcd/core/text.h"
 #include "protogcd/discovery/discover.h"
+#include "protogcd/discovery/run_beginning.h"
 #include "protogcd/report/page.h"
 #include "protogcd/report/report.h"
 #include "protogcd/run/label_next.h"
@@ -135,10 +136,11 @@ void run(DiscoverOptions options, std::int64_t process_timeout, Session& session
   options.bad_images = session.common.bad_images;
   options.max_bad = session.common.max_bad;
   const InterruptGuard interrupt(session.host_stop);
-  // Begun again after one of them died: the run goes on, where it has begun.
-  if (join_processes_of(session, process_timeout) > 0) {
+  // Begun again after one of them died: the run goes on, where they had begun it.
+  if (join_processes_of(session, process_timeout) > 0 &&
+      was_begun_by(options.train.out, session.context.process.job)) {
     options.train.overwrite = false;
-    options.train.resume = std::filesystem::exists(options.train.out / run_files::kConfig);
+    options.train.resume = true;
   }
   resolve(options, session.context.log);
   Context context = session.context;

@@ -25,6 +25,7 @@ struct ProcessPlace {
   int size = 1;
   int on_machine = 1;  ///< how many of them share this machine's memory, and
   int on_gpu = 1;      ///< how many its GPU
+  std::string job{};   ///< what the launcher began them for, also if it began them again
 };
 
 struct Context {

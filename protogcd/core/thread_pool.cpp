@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <system_error>
 #include <utility>
@@ -101,6 +103,17 @@ std::size_t available_threads() {
     return std::max(1, CPU_COUNT(&mask));
   }
   return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::string identity_of_cores() {
+  std::array<char, 256> machine{};
+  ::gethostname(machine.data(), machine.size() - 1);
+  std::string name = machine.data();
+  cpu_set_t mask;
+  if (::sched_getaffinity(0, sizeof mask, &mask) == 0)
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &mask)) name += fmt::format(" {}", core);
+  return name;
 }
 
 }  // namespace protogcd

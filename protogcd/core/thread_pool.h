@@ -48,4 +48,7 @@ class ThreadPool {
 /// The number of threads the machine (or the container's CPU mask) can run at once; at least 1.
 std::size_t available_threads();
 
+/// The machine and the cores that this process may run on.
+std::string identity_of_cores();
+
 }  // namespace protogcd

@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kJob = "job";  // of run.json
 constexpr const char* kKinds[] = {"loss", "share", "schedule"};
 
 /// Float sums depend on these: a run resumed elsewhere goes on, but not to the same bits.
@@ -25,6 +26,19 @@ std::map<std::string, std::string> environment_of(const Placement& placement,
           {"cpu", cpu_capability()},
           {"torch", torch_version()},
           {"protogcd", kVersion}};
+}
+
+/// A bank that another number of processes left in files: nobody reads it, and it may be large.
+void remove_other_banks(const fs::path& bank, int processes) {
+  if (!fs::is_directory(bank)) return;
+  const std::string ours = fmt::format("-of-{}", processes);
+  std::vector<fs::path> others;
+  for (const auto& entry : fs::directory_iterator(bank)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("part-") ? !name.ends_with(ours) : processes > 1)
+      others.push_back(entry.path());
+  }
+  for (const fs::path& other : others) remove_folder(other);
 }
 
 void add_to_run_file(const RunFolder& folder, const nlohmann::json& more) {
@@ -85,6 +99,7 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
                        fmt::format("put them back, or choose another {}", option_name("out")));
     }
   }
+  if (context.process.rank == 0) remove_other_banks(folder.bank(), context.process.size);
   const auto environment = environment_of(material.placement(), context);
   auto settings = identity_of(options);
   settings["seed"] = std::to_string(context.seed);
@@ -104,11 +119,20 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
   } else {
     nlohmann::json json = environment;
     json[kRunSettings] = settings;
+    if (!context.process.job.empty()) json[kJob] = context.process.job;
     write_file_atomically(run_file, json.dump(2) + "\n");
   }
   const TrainingSet& set = material.set();
   history.write(folder.path(), set.dataset());
   set.skipped().write_if_any(folder.skipped(), set.sources());
+}
+
+bool was_begun_by(const fs::path& out, const std::string& job) {
+  const fs::path file = out / run_files::kRun;
+  if (!fs::exists(file)) return false;
+  const RunNotes notes = read_run_notes(file);
+  const auto found = notes.environment.find(kJob);
+  return found != notes.environment.end() && found->second == job;
 }
 
 void note_from(const RunFolder& folder, const TakenFrom& taken) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -31,6 +32,9 @@ OpenRun how_to_open(const TrainOptions& options);
 /// images or settings.
 void begin_folder(RunFolder& folder, const TrainingMaterial& material, const LabelHistory& history,
                   const TrainOptions& options, const std::string& config, const Context& context);
+
+/// Whether the run at `out` was begun by the processes of this job (ProcessPlace::job).
+bool was_begun_by(const std::filesystem::path& out, const std::string& job);
 
 /// What was taken from an earlier run.
 void note_from(const RunFolder& folder, const TakenFrom& taken);

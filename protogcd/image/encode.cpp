@@ -7,8 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-// jpeglib.h needs <cstdio> before it.
+#include <new>
+// jpeglib.h needs <cstdio> before it, and jerror.h jpeglib.h.
 #include <jpeglib.h>
+
+#include <jerror.h>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
@@ -86,7 +89,8 @@ std::string encode_png(const Image& image) {
   png_infop info = png != nullptr ? png_create_info_struct(png) : nullptr;
   const bool written = info != nullptr && write_png_rows(png, info, image, bytes);
   png_destroy_write_struct(&png, &info);
-  if (!written) throw InternalError("libpng could not encode an image");
+  // From pixels in memory to bytes in memory: nothing else can be missing.
+  if (!written) throw std::bad_alloc();
   return bytes;
 }
 
@@ -106,6 +110,7 @@ std::string encode_jpeg(const Image& image, const JpegOptions& options) {
   JpegOutput output;
   const bool written = write_jpeg(info, errors, image, options, output);
   jpeg_destroy_compress(&info);
+  if (!written && errors.base.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
   if (!written) throw InternalError("libjpeg could not encode an image");
   return {reinterpret_cast<const char*>(output.bytes), output.size};
 }

@@ -13,10 +13,12 @@
 
 #include <cstdlib>
 #include <numeric>
+#include <random>
 
 #include "protogcd/core/error.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
+#include "protogcd/core/thread_pool.h"
 
 namespace protogcd {
 namespace {
@@ -24,17 +26,23 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Where the processes tell each other their addresses.
-c10::intrusive_ptr<c10d::Store> meet(const LaunchedProcess& process, milliseconds patience) {
+c10::intrusive_ptr<c10d::Store> meeting_place(const LaunchedProcess& process,
+                                              milliseconds patience) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(process.port);
   options.isServer = process.rank == 0 && !process.is_met;
   options.numWorkers = static_cast<std::size_t>(process.size);
   options.waitWorkers = false;  // the group waits by itself
   options.timeout = patience;
-  const auto store = c10::make_intrusive<c10d::TCPStore>(process.address, options);
-  // What was said before all processes were begun again stands in the same store.
-  return c10::make_intrusive<c10d::PrefixStore>(fmt::format("protogcd/{}", process.restarts),
-                                                store);
+  return c10::make_intrusive<c10d::TCPStore>(process.address, options);
+}
+
+/// One name for the launcher's work: the first that any process proposes, also before all of them
+/// were begun again, as the launcher keeps the store.
+std::string name_of_job(c10d::Store& store) {
+  std::random_device draw;
+  const std::string proposed = fmt::format("{:08x}{:08x}", draw(), draw());
+  return store.compareSet("protogcd/job", std::string(), proposed);
 }
 
 std::shared_ptr<gloo::transport::Device> gloo_device() {
@@ -48,28 +56,34 @@ class ProcessGroup : public Communicator {
   ProcessGroup(const LaunchedProcess& process, const std::string& gpu, milliseconds patience)
       : process_(process), patience_(patience) {
     guarded([&] {
-      const auto store = meet(process, patience);
+      const auto place = meeting_place(process, patience);
+      job_ = name_of_job(*place);
+      // What was said before all processes were begun again stands in the same store.
+      const auto store = c10::make_intrusive<c10d::PrefixStore>(
+          fmt::format("protogcd/{}", process.restarts), place);
       const auto options = c10d::ProcessGroupGloo::Options::create(patience);
       options->devices = {gloo_device()};
       gloo_ = c10::make_intrusive<c10d::ProcessGroupGloo>(
           c10::make_intrusive<c10d::PrefixStore>("gloo", store), process.rank, process.size,
           options);
-      const bool own_gpu = look_at_gpus(gpu);
+      on_cores_ = sharing_of(identity_of_cores()).sharers;
+      const Sharing of_gpu = sharing_of(gpu);
+      on_gpu_ = of_gpu.sharers;
 #ifdef PROTOGCD_WITH_NCCL
-      if (own_gpu) {
+      if (of_gpu.each_has_its_own) {
         const auto nccl = c10d::ProcessGroupNCCL::Options::create();
         nccl->timeout = patience;
         nccl_ = c10::make_intrusive<c10d::ProcessGroupNCCL>(
             c10::make_intrusive<c10d::PrefixStore>("nccl", store), process.rank, process.size,
             nccl);
       }
-#else
-      (void)own_gpu;
 #endif
     });
   }
 
   int on_gpu() const { return on_gpu_; }
+  int on_cores() const { return on_cores_; }
+  const std::string& job() const { return job_; }
 
   std::int64_t rank() const override { return process_.rank; }
   std::int64_t size() const override { return process_.size; }
@@ -111,8 +125,13 @@ class ProcessGroup : public Communicator {
   }
 
  private:
-  /// Counts who shares this process's GPU. Whether each process has one of its own.
-  bool look_at_gpus(const std::string& own) {
+  struct Sharing {
+    int sharers;            ///< processes that name the same, this one included
+    bool each_has_its_own;  ///< no two processes name the same, and none names nothing
+  };
+
+  /// Who shares what this process names `own`.
+  Sharing sharing_of(const std::string& own) {
     constexpr std::int64_t kBytes = 32;
     Sha256 name;
     name.update(own);
@@ -122,8 +141,8 @@ class ProcessGroup : public Communicator {
     mine[0][kBytes] = own.empty() ? 0 : 1;
     const at::Tensor all = all_gather(mine),  // [size, 33]
         equal = all.unsqueeze(0).eq(all.unsqueeze(1)).all(2).sum(1);
-    on_gpu_ = equal[process_.rank].item<int>();
-    return all.select(1, kBytes).all().item<bool>() && equal.max().item<std::int64_t>() == 1;
+    return {equal[process_.rank].item<int>(),
+            all.select(1, kBytes).all().item<bool>() && equal.max().item<std::int64_t>() == 1};
   }
 
   c10d::Backend& backend_of(const at::Tensor& tensor) {
@@ -161,7 +180,8 @@ class ProcessGroup : public Communicator {
 
   const LaunchedProcess process_;
   const milliseconds patience_;
-  int on_gpu_ = 1;
+  int on_gpu_ = 1, on_cores_ = 1;
+  std::string job_;
   c10::intrusive_ptr<c10d::Backend> gloo_, nccl_;
 };
 
@@ -170,7 +190,8 @@ class ProcessGroup : public Communicator {
 JoinedProcesses join_processes(const LaunchedProcess& process, const std::string& gpu,
                                milliseconds patience) {
   const auto group = std::make_shared<ProcessGroup>(process, gpu, patience);
-  return {.team = group, .on_gpu = group->on_gpu()};
+  return {
+      .team = group, .on_gpu = group->on_gpu(), .on_cores = group->on_cores(), .job = group->job()};
 }
 
 }  // namespace protogcd

@@ -13,7 +13,9 @@ namespace protogcd {
 
 struct JoinedProcesses {
   std::shared_ptr<Communicator> team;
-  int on_gpu = 1;  ///< so many of them share this one's GPU
+  int on_gpu = 1;    ///< so many of them share this one's GPU, and
+  int on_cores = 1;  ///< its processor cores
+  std::string job;   ///< the same for all, and once they were begun again
 };
 
 /// Waits until all processes have come. A process that is waited for longer than `patience`, here

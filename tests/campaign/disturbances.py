@@ -11,7 +11,7 @@ import time
 from faults import crashed_library
 from scenarios import OFTEN
 from trials import CODES, go_on, last_words
-from workplace import TRAIN, broken_files, differences, kill_group, snapshot
+from workplace import DATA, TRAIN, broken_files, differences, kill_group, snapshot
 
 
 class Signals:
@@ -98,6 +98,10 @@ OF_A_RUN = {
     "ood": ["ood", "--model", "{trial}/run", "--id", "{material}/demo/unlabelled", "--outliers", "{material}/demo/outliers", "--threads", 1],
     "retrieve": ["retrieve", "--model", "{trial}/run", "--threads", 1, "--out", "{aside}/examples", "--overwrite"],
     "report": ["report", "{trial}/run", "--threads", 1],
+    "attention": ["attention", "--model", "{trial}/run", "--images", "{material}/demo/outliers", "--threads", 1, "--out", "{aside}/attention",
+                  "--overwrite"],
+    "cluster": ["cluster", "--model", "{trial}/run", *DATA, "--k", 16, "--threads", 1, "--out", "{aside}/clusters.csv", "--overwrite"],
+    "compare": ["compare", "{trial}/run", "{material}/run", "--out", "{aside}/compared.html", "--overwrite"],
     "labels": ["labels", "{trial}/run"],
     "sort": ["sort", "{trial}/run", "--out", "{aside}/sorted", "--overwrite"],
     "weights export": ["weights", "export", "--model", "{trial}/run", "--out", "{aside}/trained.safetensors", "--overwrite"],
@@ -106,7 +110,7 @@ OF_A_RUN = {
 }
 
 
-def every_pair_of_verbs(place, reference, draw):
+def every_pair_of_verbs(place, reference, draw, book):
     """Two verbs at the same run at once, a finished or an unfinished one: each does its work or says why not, and
     afterwards the run is whole and any verb works with it."""
     aside = place.folder / "aside"
@@ -119,7 +123,10 @@ def every_pair_of_verbs(place, reference, draw):
                       at=[(draw.uniform(0.1, 1.5), kill_group)] if draw.random() < 0.5 else None)
     if not (place.trial / "run").exists():
         return []
-    first, second = draw.choice(list(OF_A_RUN)), draw.choice(list(OF_A_RUN))
+    # The rarer a pair has been, the sooner it comes.
+    first, second = min(((one, other) for one in OF_A_RUN for other in OF_A_RUN),
+                        key=lambda names: (book.counts[f"pairs of verbs | {' and '.join(names)}"], draw.random()))
+    book.add("pairs of verbs", f"{first} and {second}")
     pair = f"{first} and {second}, {'unfinished' if begun.code else 'finished'}"
     with open(place.scratch / "other", "w+b") as said:
         other = place.start(fill(first), errors=said)
@@ -232,7 +239,8 @@ def part(place, references, book, until, seed):
         name = min(DISTURBANCES, key=lambda n: (book.counts[f"disturbances | {n}"], draw.random()))
         reference = references.of(draw.choice(references.names))
         place.fresh_trial(reference.prepared)
-        wrong = DISTURBANCES[name](place, reference, draw)
+        disturb = DISTURBANCES[name]
+        wrong = disturb(place, reference, draw, book) if disturb is every_pair_of_verbs else disturb(place, reference, draw)
         book.add("disturbances", name)
         if wrong:
             book.finding("disturbances", f"{reference.scenario.name}, {name}: {'; '.join(wrong)}")

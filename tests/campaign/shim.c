@@ -340,7 +340,8 @@ int mkdir(const char* path, mode_t mode) {
 
 static struct dirent* counted_entry(DIR* folder, struct dirent* (*real)(DIR*)) {
   if (!inside && is_tracked(dirfd(folder))) {
-    const int what = count(kList, "");
+    char space[PATH_MAX];
+    const int what = count(kList, path_of(dirfd(folder), space));
     if (what > 0) {
       errno = what;
       return NULL;

@@ -31,7 +31,7 @@ class Reference:
             if ended.code != 0:
                 raise SystemExit(f"{scenario.name}: {ended.err}")
             if attempt == 0:
-                self.files, self.seconds = snapshot(place.trial), ended.seconds
+                self.files, self.seconds, self.said = snapshot(place.trial), ended.seconds, set(ended.err.splitlines())
         again = snapshot(place.trial)
         self.is_repeatable = differences(self.files, again)
         self.left = [str(p.relative_to(place.trial)) for p in files_of(place.trial) if hidden(p, place.trial)]

@@ -126,6 +126,22 @@ class Processes : public ::testing::Test {
     static int logs = 0;
     return {torchrun(processes, words, options), tiny_->folder / ("log-" + std::to_string(++logs))};
   }
+  /// Two processes that no launcher started: `environment` and each its rank say who they are.
+  static std::vector<ProgramResult> by_hand(const std::vector<std::string>& words,
+                                            const std::vector<std::string>& environment,
+                                            const std::string& rank_name) {
+    std::vector<std::future<ProgramResult>> ended;
+    for (const std::string rank : {"0", "1"}) {
+      std::vector<std::string> command = {"env", rank_name + "=" + rank};
+      command.insert(command.end(), environment.begin(), environment.end());
+      command.push_back(testing::protogcd_path());
+      command.insert(command.end(), words.begin(), words.end());
+      ended.push_back(std::async(std::launch::async, [command] { return run_command(command); }));
+    }
+    std::vector<ProgramResult> results;
+    for (auto& end : ended) results.push_back(end.get());
+    return results;
+  }
   bool has_checkpoint(const std::string& run) const {
     return std::filesystem::exists(tiny_->folder / (run + "/checkpoints/previous.safetensors"));
   }
@@ -174,6 +190,7 @@ TEST_F(Processes, AKilledOneBeginsAllAgainWhereTheyWere) {
   alone("killed-one", more);
   auto running = start(2, train("killed-two", more), {"--max-restarts", "1"});
   running.until([&] { return has_checkpoint("killed-two"); });
+  ASSERT_GT(running.pid(1), 0);
   ASSERT_EQ(::kill(running.pid(1), SIGKILL), 0);
   ASSERT_EQ(running.wait().exit_code, 0) << running.log();
   EXPECT_THAT(running.log(), HasSubstr("resuming at epoch"));
@@ -185,6 +202,7 @@ TEST_F(Processes, AskedToStopAllStopAfterOneStepAndAnyNumberGoesOn) {
   alone("stopped-one", more);
   auto running = start(2, train("stopped-two", more));
   running.until([&] { return has_checkpoint("stopped-two"); });
+  ASSERT_GT(running.pid(1), 0);
   ASSERT_EQ(::kill(running.pid(1), SIGINT), 0);  // one of them is enough
   EXPECT_NE(running.wait().exit_code, 0);
   const std::regex stopped("stopped at epoch ([0-9]+) of 6");
@@ -208,6 +226,7 @@ TEST_F(Processes, OneThatHangsIsAnErrorOfThoseThatWait) {
   const auto metrics = tiny_->folder / "hung/metrics.jsonl";
   running.until([&] { return std::filesystem::exists(metrics); });
   const pid_t hung = running.pid(1);
+  ASSERT_GT(hung, 0);
   ASSERT_EQ(::kill(hung, SIGSTOP), 0);
   running.until(
       [&] { return running.log().find("did not answer for 3.0 s") != std::string::npos; });
@@ -217,24 +236,44 @@ TEST_F(Processes, OneThatHangsIsAnErrorOfThoseThatWait) {
 }
 
 TEST_F(Processes, OtherLaunchersSayTheSameInTheirOwnWords) {
-  const auto words = train("mpi-two");
-  std::vector<std::future<ProgramResult>> ended;
-  for (const std::string rank : {"0", "1"}) {
-    std::vector<std::string> command = {"env",
-                                        "OMPI_COMM_WORLD_RANK=" + rank,
-                                        "OMPI_COMM_WORLD_SIZE=2",
-                                        "OMPI_COMM_WORLD_LOCAL_SIZE=2",
-                                        "MASTER_PORT=29617",
-                                        testing::protogcd_path()};
-    command.insert(command.end(), words.begin(), words.end());
-    ended.push_back(std::async(std::launch::async, [command] { return run_command(command); }));
-  }
-  for (auto& end : ended) {
-    const ProgramResult result = end.get();
+  for (const ProgramResult& result :
+       by_hand(train("mpi-two"),
+               {"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_SIZE=2", "MASTER_PORT=29617"},
+               "OMPI_COMM_WORLD_RANK"))
     EXPECT_EQ(result.exit_code, 0) << result.errors;
-  }
   alone("mpi-one");
   expect_same("mpi-one", "mpi-two");
+}
+
+TEST_F(Processes, BegunAgainTheyLeaveARunThatIsNotTheirs) {
+  alone("not-theirs");
+  const auto restarted = [&](std::vector<std::string> more) {
+    return by_hand(
+        train("not-theirs", std::move(more)),
+        {"WORLD_SIZE=2", "LOCAL_WORLD_SIZE=2", "MASTER_PORT=29618", "TORCHELASTIC_RESTART_COUNT=1"},
+        "RANK");
+  };
+  EXPECT_EQ(restarted({}).front().exit_code, 2) << "not resumed, as nobody asked for that";
+  const auto again = restarted({"--overwrite"});
+  EXPECT_EQ(again.front().exit_code, 0) << again.front().errors;
+  EXPECT_THAT(again.front().errors, Not(HasSubstr("finished")));
+  EXPECT_THAT(tiny_->read("not-theirs/run.json"), HasSubstr("\"job\""));
+}
+
+TEST_F(Processes, ABankInFilesOfAnotherNumberOfProcessesIsRemoved) {
+  const std::vector<std::string> bank = {"--views",     "bank", "--bank-views", "2",
+                                         "--bank-home", "file", "--overwrite"};
+  const auto parts = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(tiny_->folder / "banks/bank"))
+      if (entry.is_directory()) names.insert(entry.path().filename());
+    return names;
+  };
+  auto running = start(2, train("banks", bank));
+  ASSERT_EQ(running.wait().exit_code, 0) << running.log();
+  EXPECT_THAT(parts(), ::testing::ElementsAre("part-1-of-2", "part-2-of-2"));
+  alone("banks", bank);
+  EXPECT_THAT(parts(), ::testing::IsEmpty());
 }
 
 TEST_F(Processes, ASampleMayLieInTheRowsOfOne) {
