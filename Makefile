@@ -46,6 +46,8 @@ test: everything ## every quick test (4 minutes on two cores)
 
 test-slow: everything ## the tests that take minutes, and ten minutes of the campaign
 	@cd build/release && ctest --output-on-failure -L slow
+	@scripts/setup.sh fuzz
+	@$(MAKE) --no-print-directory build-fuzz
 	@tests/campaign/campaign.py --hours 0.17
 
 test-processes: everything ## training with several processes, started by torchrun

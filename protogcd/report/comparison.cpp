@@ -228,7 +228,7 @@ void write_comparison_page(const RunComparison& comparison, const std::string& f
   AtomicFile file(page);
   // Nothing in it runs and nothing is fetched, whatever a name may be.
   file.write(fmt::format(
-      "<!doctype html>\n<meta charset=utf-8>\n"
+      "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
       "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
       "<title>{0} and {1}</title>\n<style>\n"
@@ -246,7 +246,7 @@ void write_comparison_page(const RunComparison& comparison, const std::string& f
       "classes are matched one to one; NMI {:.3f}, ARI {:.3f}. {} images are in the first run "
       "alone, {} in the second.</p>\n<h2>Classes that stand for each other</h2>\n<table>\n"
       "<tr><th>{}<th>{}<th>images<th>images<th>both<th>agreement</tr>\n{}</table>\n"
-      "<h2>{} images differ</h2>\n{}",
+      "<h2>{} images differ</h2>\n{}</html>\n",
       escaped(first), escaped(second), comparison.agreeing, comparison.images,
       100 * comparison.agreement(), comparison.nmi, comparison.ari, comparison.only_first,
       comparison.only_second, escaped(first), escaped(second), class_rows(comparison),

@@ -28,8 +28,9 @@ from trials import Book, Reference
 from workplace import Workplace
 
 # Of an hour, what each part gets.
-SHARES = {"kills": 0.3, "faults": 0.25, "disturbances": 0.15, "foreign": 0.1, "fuzzing": 0.12, "endurance": 0.08}
-PARTS = {"kills": kills, "faults": faults, "disturbances": disturbances, "foreign": foreign, "fuzzing": fuzzing, "endurance": endurance}
+SHARES = {"kills": 0.25, "faults": 0.25, "disturbances": 0.12, "pairs": 0.1, "foreign": 0.08, "fuzzing": 0.12, "endurance": 0.08}
+PARTS = {"kills": kills.part, "faults": faults.part, "disturbances": disturbances.part, "pairs": disturbances.part_of_pairs,
+         "foreign": foreign.part, "fuzzing": fuzzing.part, "endurance": endurance.part}
 
 
 class References:
@@ -69,7 +70,7 @@ def sitting(worker, arguments, shim, book, seconds, seed):
     # The second worker begins in the middle, so that the two are seldom at the same part.
     names = names[worker * len(names) // 2:] + names[:worker * len(names) // 2]
     for name in names:
-        PARTS[name].part(place, references, book, time.monotonic() + seconds * SHARES[name] / whole, f"{seed}-{worker}-{name}")
+        PARTS[name](place, references, book, time.monotonic() + seconds * SHARES[name] / whole, f"{seed}-{worker}-{name}")
         book.save()
 
 

@@ -37,7 +37,7 @@ def watch(place, words, until, rate_of):
 def minutes(samples):
     """A row for each minute: how much was done, the middle of its memory, and the fewest threads and files: a checkpoint that is being
     written has a file open, what is never closed stays."""
-    length = 60 if samples and samples[-1]["seconds"] > 300 else max(5, samples[-1]["seconds"] / 8) if samples else 60
+    length = 60 if samples and samples[-1]["seconds"] > 480 else max(3, samples[-1]["seconds"] / 8) if samples else 60
     rows, start = [], 0.0
     while samples and start < samples[-1]["seconds"]:
         part = [s for s in samples if start <= s["seconds"] < start + length]
@@ -93,10 +93,14 @@ def training(place, until):
     return watch(place, words, until, lambda: lines_of(place.trial / "run/metrics.jsonl"))
 
 
+def keep(book, file, run):
+    with book.lock:
+        kept = json.loads(file.read_text()) if file.exists() else []
+        file.write_text(json.dumps([*kept, run]))
+
+
 def part(place, references, book, until, seed):
     work = {"predict": predictions, "train": training}
-    rows_file = place.folder.parent / "endurance.json"
-    kept = json.loads(rows_file.read_text()) if rows_file.exists() else []
     for i, (name, run) in enumerate(work.items()):
         now = time.monotonic()
         place.fresh_trial()
@@ -106,8 +110,7 @@ def part(place, references, book, until, seed):
         if code not in (None, 0):
             wrong.append(f"exit code {code}: {last_words((place.scratch / 'endurance.err').read_text(errors='replace'))}")
         book.counts[f"endurance | seconds of {name}"] += int(samples[-1]["seconds"]) if samples else 0
-        kept.append({"what": name, "rows": rows})
+        keep(book, place.folder.parent / "endurance.json", {"what": name, "rows": rows})
         if wrong:
             book.finding("endurance", f"{name}: {'; '.join(wrong)}", rows=rows)
-    rows_file.write_text(json.dumps(kept))
     shutil.rmtree(place.trial, ignore_errors=True)

@@ -1,12 +1,12 @@
 """Every call that touches the disk, and every larger allocation, fails in every way it may: the program says so and what with,
 breaks nothing, and goes on as if nothing had been once the fault is gone."""
+import collections
 import errno
 import pathlib
 import random
-import re
 import time
 
-from trials import CODES, go_on, last_words
+from trials import CODES, go_on, last_words, site_of
 from workplace import broken_files, differences, snapshot
 
 FAULTS = {
@@ -30,22 +30,33 @@ def name_of(what):
     return what if isinstance(what, str) else errno.errorcode[what]
 
 
-def fail_once(place, reference, book, draw, call, what):
+def kind_of(what, always):
+    return name_of(what) + (" from then on" if always else "")
+
+
+def lasts(what):
+    """Whether it can fail from one time on: what was done is done, and no call is interrupted for ever."""
+    return what not in ("done", errno.EINTR)
+
+
+def all_kinds():
+    return [(call, what, always) for call, whats in FAULTS.items() for what in whats for always in ([False, True] if lasts(what) else [False])]
+
+
+def fail_once(place, reference, book, draw, call, site, what, always):
     scenario = reference.scenario
     place.fresh_trial(reference.prepared)
     before = snapshot(place.trial)
-    number = draw.randint(1, reference.counts[call])
-    always = draw.random() < 0.4 and what not in ("done", errno.EINTR)  # no call is interrupted for ever
+    number = draw.choice(reference.sites[call, site])
     fault = f"{call}:{number}:{what}{':always' if always else ''}"
     ended = place.run(scenario.command, fault=fault)
     title = f"{scenario.name}, {call} fails with {name_of(what)} from time {number} on" if always else \
         f"{scenario.name}, {call} {number} fails with {name_of(what)}"
     if not ended.fired:
-        book.add("faults not reached", call, name_of(what))
+        book.add("faults not reached", call, kind_of(what, always))
         return
-    book.add("faults", call, name_of(what))
-    site = re.sub(r"[0-9]+", "N", ended.fired[0].split(" ", 2)[2].replace(str(place.trial), ""))
-    book.add("fault sites", scenario.name, call, site)
+    book.add("faults", call, kind_of(what, always))
+    book.add("fault sites", scenario.name, call, site_of(ended.fired[0].split(" ", 2)[2], place))
     wrong = []
     if ended.timed_out:
         wrong.append("hangs")
@@ -59,8 +70,8 @@ def fail_once(place, reference, book, draw, call, what):
         left = less_what_stays(call, differences(reference.files, snapshot(place.trial)))
         if left and not says_what_is_missing(ended, place, reference):
             wrong += [f"exit code 0, but {d}" for d in left]
-    elif call != "memory" and not names_a_file(ended.err, place, reference):
-        wrong.append(f"names no file: {last_words(ended.err)}")
+    elif call != "memory" and not names_what_failed(ended, place):
+        wrong.append(f"does not name what failed: {last_words(ended.err)}")
     wrong += [f"half a file: {b}" for b in broken_files(place.trial)]
     if ended.code != 0:  # a command that succeeds was judged by what it leaves
         wrong += lost(before, reference, place, ended.err)
@@ -90,15 +101,26 @@ def says_what_is_missing(ended, place, reference):
     told = "\n".join(line for line in ended.err.splitlines() if line not in reference.said)
     lists = [path for path in place.trial.rglob("*") if path.name.endswith("skipped.csv") or (path.suffix == ".log" and str(path) in told)]
     told += "\n".join(path.read_text(errors="replace") for path in lists)
-    failed = {pathlib.PurePath(line.split(" ", 2)[2]).name for line in ended.fired if not line.startswith("crash ")}
-    failed = {name.removeprefix(".").removesuffix(".partial") for name in failed if name}
+    failed = {real_name(path) for path in failed_paths(ended)}
     return any(name in told for name in failed or {"memory", "allocate"})
 
 
-def names_a_file(text, place, reference):
-    names = {name.rsplit("/", 1)[-1] for name in reference.files}
-    said = " ".join(line for line in text.splitlines() if not line.startswith(("info", "warning")))
-    return str(place.folder) in said or any(name in said for name in names)
+def failed_paths(ended):
+    return [pathlib.PurePath(path) for line in ended.fired if not line.startswith("crash ") and (path := line.split(" ", 2)[2])]
+
+
+def real_name(path):
+    """What a file is called once it is whole."""
+    return path.name.removeprefix(".").removesuffix(".partial")
+
+
+def names_what_failed(ended, place):
+    """Whether the error itself, or a list of images below it, but not its advice, names a file that failed or a folder of the trial
+    that it is in."""
+    said = " ".join(line for line in ended.err.splitlines() if "error: " in line or line.startswith("  /"))
+    above = {place.folder, *place.folder.parents, place.trial, place.material}
+    return any(real_name(path) in said or str(path.parent) in said or any(str(p) in said for p in path.parents if pathlib.Path(p) not in above)
+               for path in failed_paths(ended))
 
 
 def lost(before, reference, place, said):
@@ -111,10 +133,21 @@ def lost(before, reference, place, said):
 
 
 def part(place, references, book, until, seed):
-    draw = random.Random(seed)
+    draw, aimed = random.Random(seed), collections.Counter()
     while time.monotonic() < until:
         reference = references.of(draw.choice(references.names))
-        # The rarer a fault has been, the sooner it comes.
-        possible = [(call, what) for call in FAULTS if reference.counts[call] for what in FAULTS[call]]
-        call, what = min(possible, key=lambda f: (book.counts[f"faults | {f[0]} | {name_of(f[1])}"], draw.random()))
-        fail_once(place, reference, book, draw, call, what)
+        sites = [place for place in reference.sites if place[0] in FAULTS]
+        for call, site in sites:
+            book.add("fault sites", reference.scenario.name, call, site, number=0)
+        # The rarer a kind of fault or a place has been, the sooner it comes.
+        how_often = lambda kind: (book.counts[f"faults | {kind[0]} | {kind_of(*kind[1:])}"], draw.random())
+        hits = lambda at: (book.counts[f"fault sites | {reference.scenario.name} | {at[0]} | {at[1]}"] + aimed[reference.scenario.name, at] / 2,
+                           draw.random())
+        if draw.random() < 0.4:
+            call, what, always = min((kind for kind in all_kinds() if reference.counts[kind[0]]), key=how_often)
+            at = min((at for at in sites if at[0] == call), key=hits)
+        else:
+            at = min(sites, key=hits)
+            call, what, always = min((kind for kind in all_kinds() if kind[0] == at[0]), key=how_often)
+        aimed[reference.scenario.name, at] += 1
+        fail_once(place, reference, book, draw, call, at[1], what, always)

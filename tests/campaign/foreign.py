@@ -6,13 +6,14 @@ import json
 import random
 import re
 import shutil
+import signal
 import struct
 import time
 import zlib
 
 from scenarios import OFTEN
 from trials import CODES, last_words
-from workplace import DATA, TRAIN, kill_group
+from workplace import DATA, TRAIN, kill_group, with_epochs
 
 RUN = "{trial}/run"
 RESUME = ["train", "--out", RUN, "--resume"]
@@ -190,7 +191,9 @@ def make_runs(place):
     if place.run([*common, "--out", RUN]).code != 0:
         raise SystemExit("the campaign cannot make a run to change")
     shutil.copytree(place.trial / "run", folder / "finished")
-    place.run([*common, "--epochs", 500, "--report=false", "--out", RUN, "--overwrite"], at=[(1.5, kill_group)])
+    killed = place.run([*with_epochs(common, 500), "--report=false", "--out", RUN, "--overwrite"], at=[(1.5, kill_group)])
+    if killed.code != -signal.SIGKILL or not (place.trial / "run/checkpoints").exists():
+        raise SystemExit(f"the campaign cannot make an unfinished run to change: exit code {killed.code}: {killed.err}")
     shutil.copytree(place.trial / "run", folder / "unfinished")
     (folder / "complete").touch()
     return folder

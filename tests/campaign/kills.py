@@ -15,13 +15,13 @@ def kill_once(place, reference, book, draw):
     def disturb(words):
         # Each try is killed with a chance that falls, so that the command is done in the end.
         if draw.random() > 0.85 ** (1 + 2 * len(kills)):
-            return place.run(words)
+            return place.run(words), False
         if draw.random() < 0.6 and reference.counts["change"]:
             # The rarer a change has been the last one, the sooner it comes.
             change = min(range(1, reference.counts["change"] + 1),
                          key=lambda n: (book.counts[f"kills at a change | {scenario.name} | {n:04d}"], draw.random()))
             ended = place.run(words, fault=f"change:{change}:kill")
-            if ended.fired:
+            if ended.fired and words is scenario.command and not kills:  # a later try makes other changes
                 book.add("kills at a change", scenario.name, f"{change:04d}")
             kills.extend(ended.fired[:1])
         else:
@@ -31,7 +31,7 @@ def kill_once(place, reference, book, draw):
                 kills.append(f"after {moment:.3f} s")
         if ended.code == -signal.SIGKILL:
             book.add("kills", scenario.name)
-        return ended
+        return ended, ended.code == -signal.SIGKILL
 
     wrong, _ = go_on(place, reference, disturb, most=30)
     if wrong:

@@ -12,6 +12,7 @@ class Scenario:
     name: str
     command: list
     prepare: list = dataclasses.field(default_factory=list)  # commands before it, which nothing disturbs
+    killed: tuple | None = None  # a command before it that is killed at its n-th change of the disk, and n
     resume: list | None = None  # what a person types when told of --resume; the command with it if not given
 
     @property
@@ -50,6 +51,8 @@ def all_scenarios(methods):
     yield Scenario("train over an earlier run", ["train", *TRAIN, *OFTEN, "--k", 16, "--report=false", "--out", RUN, "--overwrite"],
                    prepare=[["train", *TRAIN, "--k", 16, "--seed", 7, "--report=false", "--out", RUN]],
                    resume=["train", "--out", RUN, "--resume"])
+    began = training("", "train", "--k", 16, "--views", "bank", "--bank-views", 2, "--bank-home", "file", "--report=false")
+    yield Scenario("train, gone on with", began.resumed, killed=(began.command, 80), resume=began.resumed)
     yield from of_methods(methods)
     yield training("discover, K by clusters", "discover", "--rule", "clusters", "--cluster-steps", 12, "--k-max", 24, "--bank-views", 2, "--report=false")
     yield Scenario("pretrain", ["pretrain", "--labelled", "{material}/demo/labelled", "--depth", 2, "--width", 32, "--heads", 2,
@@ -64,9 +67,13 @@ def all_scenarios(methods):
     yield Scenario("gather", ["gather", "{trial}/p-1-of-2.csv", "{trial}/p-2-of-2.csv", "--out", "{trial}/all.csv"],
                    prepare=[["predict", *model, "--images", "{material}/demo/unlabelled", "--shard", f"{i}/2", "--out", "{trial}/p.csv"] for i in (1, 2)])
     yield Scenario("embed", ["embed", "--images", "{material}/demo/unlabelled", *BACKBONE, "--batch", 4, "--tokens", "--out", "{trial}/features.npy"])
+    yield Scenario("embed --shard", ["embed", "--images", "{material}/demo/unlabelled", *BACKBONE, "--batch", 4, "--shard", "1/2",
+                                     "--out", "{trial}/features.npy"])
     yield Scenario("cluster", ["cluster", *data, "--k", 16, "--out", "{trial}/clusters.csv"])
     yield Scenario("sweep", ["sweep", "{material}/sweep.toml", "--jobs", 1, "--threads", 1, "--out", "{trial}/sweep"],
                    resume=["sweep", "{material}/sweep.toml", "--jobs", 1, "--threads", 1, "--out", "{trial}/sweep"])
+    yield Scenario("sweep --share", ["sweep", "{material}/sweep.toml", "--jobs", 1, "--threads", 1, "--share", "--out", "{trial}/sweep"],
+                   resume=["sweep", "{material}/sweep.toml", "--jobs", 1, "--threads", 1, "--share", "--out", "{trial}/sweep"])
     yield Scenario("corrupt", ["corrupt", "--images", "{material}/demo/outliers", "--corruptions", "fog,jpeg_compression", "--severities", "1,5",
                                "--threads", 1, "--out", "{trial}/corrupted", "--sheet", "{trial}/sheet.png"])
     yield Scenario("datasets make-demo", ["datasets", "make-demo", "--out", "{trial}/demo", "--per-class", 3, "--size", 32, "--threads", 1])

@@ -6,8 +6,8 @@
 //   CAMPAIGN_FAULT   CALL:N:WHAT[:always]  at the N-th CALL (from 1; "change" is any that changes something on disk)
 //                    WHAT: an error number; `kill`; `short` (half of the bytes); `done` (it is done, and yet EIO is
 //                    told, as network file systems do when an answer is lost)
-//   CAMPAIGN_FIRED   appended to: a line for each fault that was injected, and "crash 0 LIBRARY" where the process crashed
-//                    in code of LIBRARY
+//   CAMPAIGN_FIRED   appended to: a line for each fault that was injected, "crash 0 LIBRARY" where the process crashed
+//                    in code of LIBRARY, and "clock 0" once the clock has jumped
 //   CAMPAIGN_CLOCK   N:SECONDS  from the N-th look at the time of day on, it is so much later (or earlier)
 //
 // Memory counts once a file below the folder has been opened: `memory` is any allocation of 4 KiB or more.
@@ -401,7 +401,10 @@ int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 
 static long jump_now(void) {
-  return clock_at && atomic_fetch_add(&clock_reads, 1) + 1 >= clock_at ? clock_jump : 0;
+  if (!clock_at) return 0;
+  const long read = atomic_fetch_add(&clock_reads, 1) + 1;
+  if (read == clock_at && fired_descriptor >= 0 && syscall(SYS_write, fired_descriptor, "clock 0 \n", 9) < 0) return 0;
+  return read >= clock_at ? clock_jump : 0;
 }
 int clock_gettime(clockid_t clock, struct timespec* time) {
   const int result = (int)syscall(SYS_clock_gettime, clock, time);

@@ -1,7 +1,10 @@
 """What an undisturbed command leaves, how a disturbed one is gone on with, and whether the two are the same."""
 import collections
 import json
+import re
 import shutil
+import signal
+import threading
 
 from workplace import broken_files, differences, hidden, files_of, snapshot
 
@@ -14,12 +17,17 @@ class Reference:
     def __init__(self, place, scenario):
         self.scenario = scenario
         self.prepared = None
-        if scenario.prepare:
+        if scenario.prepare or scenario.killed:
             place.fresh_trial()
             for words in scenario.prepare:
                 ended = place.run(words)
                 if ended.code != 0:
                     raise SystemExit(f"{scenario.name}: {ended.err}")
+            if scenario.killed:
+                words, change = scenario.killed
+                ended = place.run(words, fault=f"change:{change}:kill")
+                if ended.code != -signal.SIGKILL:
+                    raise SystemExit(f"{scenario.name}: exit code {ended.code} instead of a kill: {ended.err}")
             self.prepared = place.scratch / "prepared" / scenario.name
             shutil.rmtree(self.prepared, ignore_errors=True)
             shutil.copytree(place.trial, self.prepared, symlinks=True)
@@ -32,22 +40,31 @@ class Reference:
                 raise SystemExit(f"{scenario.name}: {ended.err}")
             if attempt == 0:
                 self.files, self.seconds, self.said = snapshot(place.trial), ended.seconds, set(ended.err.splitlines())
+                self.speaks = bool(ended.out)
         again = snapshot(place.trial)
         self.is_repeatable = differences(self.files, again)
         self.left = [str(p.relative_to(place.trial)) for p in files_of(place.trial) if hidden(p, place.trial)]
         self.counts = collections.Counter()
-        self.memory = 0
+        self.sites = collections.defaultdict(list)  # (call, site): the numbers of its calls there
         for line in log.read_text(errors="replace").splitlines():
-            call, number = line.split(" ", 2)[:2]
+            call, number, path = line.split(" ", 2)
             self.counts[call] = max(self.counts[call], int(number))
+            self.sites[call, site_of(path, place)].append(int(number))
+        if self.counts["memory"]:  # counted, not listed
+            self.sites["memory", ""] = range(1, self.counts["memory"] + 1)
+
+
+def site_of(path, place):
+    """A file or folder by its place in the trial; those that differ in their numbers are one."""
+    return re.sub(r"[0-9]+", "N", path.replace(str(place.trial), "").replace(str(place.folder), ""))
 
 
 def go_on(place, reference, disturb=None, most=8):
-    """Does what the program's own words say until the command is done. `disturb`, if given, may stop each try in some way.
-    Returns what is wrong, in words, and how many tries it took."""
+    """Does what the program's own words say until the command is done. `disturb`, if given, runs each try, may stop it in some way
+    and tells whether it did. Returns what is wrong, in words, and how many tries it took."""
     scenario, words, said = reference.scenario, reference.scenario.command, []
     for attempt in range(most):
-        ended = disturb(words) if disturb else place.run(words)
+        ended, was_disturbed = disturb(words) if disturb else (place.run(words), False)
         if ended.timed_out:
             return [f"hangs: {' '.join(map(str, words[:2]))}"], attempt
         if broken := broken_files(place.trial):
@@ -60,12 +77,16 @@ def go_on(place, reference, disturb=None, most=8):
         if ended.code == 2 and "--resume" in ended.err and words is not scenario.resumed:
             words = scenario.resumed
         elif ended.code == 2 and "--overwrite" in ended.err:
-            if not differences(reference.files, snapshot(place.trial)):
+            now = snapshot(place.trial)
+            if not differences(reference.files, now):
                 break  # it had been finished
+            other = [name for name in reference.files.keys() & now.keys() if reference.files[name] != now[name]]
+            if other and "--resume" not in ended.err:
+                return [f"{name} stands finished and is another" for name in other[:6]], attempt
             words = scenario.overwriting
         elif "there is no run" in ended.err or "no unfinished" in ended.err:
             words = scenario.command
-        elif disturb is None:
+        elif not was_disturbed:
             return [f"does not go on: exit code {ended.code}: {last_words(ended.err)}"], attempt
     else:
         return [f"is not done after {most} tries: {said[-3:]}"], most
@@ -86,19 +107,22 @@ class Book:
 
     def __init__(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
-        self.file, self.found = folder / "counts.json", folder / "findings.jsonl"
+        self.file, self.found, self.lock = folder / "counts.json", folder / "findings.jsonl", threading.Lock()
         self.counts = collections.Counter(json.loads(self.file.read_text()) if self.file.exists() else {})
 
-    def add(self, part, *names):
-        self.counts[" | ".join([part, *map(str, names)])] += 1
+    def add(self, part, *names, number=1):
+        """A number of 0 notes what could be tried."""
+        with self.lock:
+            self.counts[" | ".join([part, *map(str, names)])] += number
 
     def finding(self, part, what, **details):
         self.add("findings", part)
-        with open(self.found, "a") as file:
+        with self.lock, open(self.found, "a") as file:
             file.write(json.dumps({"part": part, "what": what, **details}) + "\n")
         print(f"FOUND ({part}): {what}", flush=True)
 
     def save(self):
-        new = self.file.with_suffix(".new")
-        new.write_text(json.dumps(self.counts, indent=1, sort_keys=True))
-        new.rename(self.file)
+        with self.lock:
+            new = self.file.with_suffix(".new")
+            new.write_text(json.dumps(self.counts, indent=1, sort_keys=True))
+            new.rename(self.file)

@@ -26,6 +26,7 @@ class Ended:
     err: str
     seconds: float
     timed_out: bool = False
+    acted: bool = False  # whether it lived to see the last of the actions `at` it
     fired: list = dataclasses.field(default_factory=list)  # faults that were injected, as "CALL N PATH"
 
 
@@ -69,7 +70,7 @@ class Workplace:
             filled.append(word)
         return filled
 
-    def start(self, words, *, fault=None, log=None, clock=None, limit=None, shim=False, output=None, errors=None):
+    def start(self, words, *, fault=None, log=None, clock=None, limit=None, before=None, shim=False, output=None, errors=None):
         environment = dict(os.environ, OMP_WAIT_POLICY="passive")
         if fault or log or clock or shim:
             environment |= {"LD_PRELOAD": self.shim, "CAMPAIGN_UNDER": str(self.folder)}
@@ -83,7 +84,7 @@ class Workplace:
         return subprocess.Popen(
             [self.program, *self.words(words)], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
             stdout=output or subprocess.DEVNULL, stderr=errors or subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=(lambda: resource.setrlimit(*limit)) if limit else None)
+            preexec_fn=(lambda: resource.setrlimit(*limit)) if limit else before)
 
     def run(self, words, *, timeout=180, at=None, **circumstances):
         """Runs to the end. `at`: (seconds, action of the process) pairs in their order, such as sending it a signal."""
@@ -92,14 +93,16 @@ class Workplace:
         begun = time.monotonic()
         with open(self.scratch / "out", "w+b") as out, open(self.scratch / "err", "w+b") as err:
             process = self.start(words, output=circumstances.pop("output", out), errors=err, **circumstances)
-            timed_out = False
+            timed_out = acted = False
             try:
                 for seconds, action in at or []:
                     try:
                         process.wait(max(0, begun + seconds - time.monotonic()))
+                        acted = False
                         break
                     except subprocess.TimeoutExpired:
                         action(process)
+                        acted = True
                 process.wait(timeout)
             except subprocess.TimeoutExpired:
                 timed_out = True
@@ -111,7 +114,7 @@ class Workplace:
                 file.seek(0)
                 texts.append(file.read().decode(errors="replace"))
         said = fired.read_text().splitlines() if fired.exists() else []
-        return Ended(process.returncode, *texts, time.monotonic() - begun, timed_out, said)
+        return Ended(process.returncode, *texts, time.monotonic() - begun, timed_out, acted, said)
 
     def fresh_trial(self, prepared=None):
         shutil.rmtree(self.trial, ignore_errors=True)
@@ -131,6 +134,14 @@ def kill_group(process):
 BACKBONE = ["--backbone", "{material}/tiny.safetensors", "--heads", 1, "--image-size", 32, "--threads", 1, "--dtype", "float32", "--device", "cpu"]
 DATA = ["--labelled", "{material}/demo/labelled", "--unlabelled", "{material}/demo/unlabelled", "--truth", "{material}/demo/truth.csv"]
 TRAIN = [*DATA, *BACKBONE, "--epochs", 3, "--batch-size", 16, "--head-hidden", 32, "--projection", 16, "--eval-every", 2]
+
+
+def with_epochs(words, epochs):
+    """The same command with another length: no option may be given twice."""
+    at = words.index("--epochs") + 1
+    return [*words[:at], epochs, *words[at + 1:]]
+
+
 SWEEP = """
 [options]
 labelled = "{material}/demo/labelled"
