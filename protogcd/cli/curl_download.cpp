@@ -100,11 +100,9 @@ void download(const Download& what, const Context& context) {
                     fmt::format("remove {}, and the same command starts anew",
                                 shell_word(what.partial.string())));
   }
-  constexpr int kSignals = 128;  // what ended() adds to one
-  const std::string why = code > kSignals
-                              ? fmt::format("curl was ended by signal {}", code - kSignals)
-                              : last_line(errors);
-  throw FileError(fmt::format("{}: the download failed: {}", what.url, why));
+  const auto signal = ended_by_signal(code);
+  throw FileError(fmt::format("{}: the download failed: {}", what.url,
+                              signal ? "curl was " + *signal : last_line(errors)));
 }
 
 }  // namespace protogcd::cli

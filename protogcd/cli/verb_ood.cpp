@@ -49,8 +49,10 @@ at::Tensor cosines_of_set(const TrainedModel& model, const ImageSet& set, const 
   const at::Tensor cosines = cosines_of(model, set, skipped, context);
   skipped.check(set.sources);
   if (skipped.count() > 0) {
-    session.context.log.warning(
-        fmt::format("{}: {} images could not be read", set.name, skipped.count()));
+    const SkippedFile first = skipped.files().front();
+    session.context.log.warning(fmt::format("{}: {} images could not be read, the first: {}: {}",
+                                            set.name, skipped.count(),
+                                            set.sources.path(first.source), first.reason));
   }
   if (cosines.size(0) == 0)
     throw DataError(fmt::format("{} {}: there is no image in it", flag, set.name));

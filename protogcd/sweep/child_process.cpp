@@ -16,8 +16,10 @@
 namespace protogcd {
 namespace {
 
+constexpr int kSignals = 128;  // the exit code of one that a signal ended, less the signal's number
+
 int exit_code_of(int status) {
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignals + WTERMSIG(status);
 }
 
 int open_for_writing(const std::filesystem::path& path, int how) {
@@ -92,6 +94,12 @@ std::optional<int> ChildProcess::ended() {
 
 void ChildProcess::ask_to_stop() const {
   ::kill(process_, SIGTERM);
+}
+
+std::optional<std::string> ended_by_signal(int exit_code) {
+  const int signal = exit_code - kSignals;
+  if (signal <= 0) return std::nullopt;
+  return fmt::format("ended by signal {} ({})", signal, ::strsignal(signal));
 }
 
 }  // namespace protogcd

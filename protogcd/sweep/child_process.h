@@ -35,4 +35,7 @@ class ChildProcess {
   std::optional<int> exit_code_;
 };
 
+/// "ended by signal 9 (Killed)", where that is what its exit code says.
+std::optional<std::string> ended_by_signal(int exit_code);
+
 }  // namespace protogcd

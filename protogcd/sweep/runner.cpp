@@ -214,9 +214,11 @@ class Runner {
     if (exit_code != 0) {
       if (stopping) return;  // it goes on another time
       failed_here_.insert(ended.cell);
-      return fail(ended.cell, exit_code,
-                  fmt::format("{} (see {})", last_error(record.log(ended.step)),
-                              record.log(ended.step).string()),
+      const fs::path log = record.log(ended.step);
+      const auto signal = ended_by_signal(exit_code);
+      // A process does not end itself so: memory that ran out, or somebody.
+      return fail(ended.cell, signal ? static_cast<int>(ErrorKind::kDevice) : exit_code,
+                  fmt::format("{} (see {})", signal ? *signal : last_error(log), log.string()),
                   kTriedAgain);
     }
     try {

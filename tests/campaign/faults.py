@@ -79,6 +79,8 @@ def fail_once(place, reference, book, draw, call, site, what, always):
         wrong, _ = go_on(place, reference)
         if call in ("open", "read"):  # an image that could not be read has no map, which the log of the run says
             wrong = [w for w in wrong if not w.endswith("attention.safetensors is another")]
+        if a_cell_did_without(ended, place):
+            wrong = [w for w in wrong if "/cells/" not in w or w.startswith(("left behind", "half a file"))]
         wrong = less_what_stays(call, wrong)
     if wrong:
         book.finding("faults", f"{title}: {'; '.join(wrong)}", fault=fault, fired=ended.fired[:3], said=ended.err[-600:])
@@ -103,6 +105,13 @@ def says_what_is_missing(ended, place, reference):
     told += "\n".join(path.read_text(errors="replace") for path in lists)
     failed = {real_name(path) for path in failed_paths(ended)}
     return any(name in told for name in failed or {"memory", "allocate"})
+
+
+def a_cell_did_without(ended, place):
+    """Whether a cell of a sweep ended well without an image or its page, and says so."""
+    told = [line for log in place.trial.glob("sweep/cells/*/*.log") for line in log.read_text(errors="replace").splitlines()
+            if "warning: " in line or "skipped" in line]
+    return any(word in line for word in {"has no report", *map(real_name, failed_paths(ended))} for line in told)
 
 
 def failed_paths(ended):

@@ -79,6 +79,16 @@ TEST_F(OutlierRun, AConcentrationThatNoFitGivesIsRefusedByName) {
   EXPECT_THAT(refused.errors, AllOf(HasSubstr("model.json"), HasSubstr("concentration")));
 }
 
+TEST_F(OutlierRun, OodNamesAnImageThatItCannotRead) {
+  std::filesystem::copy(work->folder / "demo/outliers", work->folder / "with-a-bad-one");
+  write_file_atomically(work->folder / "with-a-bad-one/no-picture.png", "no picture");
+  const auto result = ood({"--id", work->folder / "demo/unlabelled", "--outliers",
+                           work->folder / "with-a-bad-one"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.errors, HasSubstr("1 images could not be read, the first: "));
+  EXPECT_THAT(result.errors, HasSubstr("no-picture.png"));
+}
+
 TEST_F(OutlierRun, OodMeasuresEveryScoreOnEverySet) {
   const auto json = json_of(
       ood({"--id", work->folder / "demo/unlabelled", "--outliers", work->folder / "demo/outliers",

@@ -26,9 +26,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::message_of;
 using ::testing::Not;
+using ::testing::StartsWith;
 
-/// `train` prints 10 times the value of --k; k = 3 fails while the file `broken` is there; k = 9
-/// sleeps for long. `evaluate` prints its model. Every call is noted.
+/// `train` prints 10 times the value of --k; k = 3 fails while the file `broken` is there; k = 7
+/// is killed; k = 9 sleeps for long. `evaluate` prints its model. Every call is noted.
 constexpr const char* kScript = R"(#!/bin/sh
 here=$(dirname "$0")
 echo "$*" >> "$here/calls"
@@ -39,6 +40,7 @@ while [ $# -gt 0 ]; do
 done
 if [ "$verb" = evaluate ]; then echo '{"nmi": 0.5}'; exit 0; fi
 if [ "$k" = 3 ] && [ -e "$here/broken" ]; then echo "protogcd: error: no such data" >&2; exit 4; fi
+if [ "$k" = 7 ]; then echo "warning: all is well" >&2; kill -9 $$; fi
 if [ "$k" = 9 ] && [ ! -e "$here/quick" ]; then trap 'exit 130' TERM; sleep 60 & wait; fi
 echo "{\"all\": ${k}0}"
 )";
@@ -255,6 +257,14 @@ TEST_F(Runner, ASweepThatDoesNotShareKeepsOthersOut) {
               HasSubstr("another sweep is working in it"));
   stop.request_stop();
   alone.get();
+}
+
+TEST_F(Runner, ACellThatIsKilledIsSaidToBe) {
+  write("", "7, 1");
+  const SweepResults results = run();
+  EXPECT_EQ(results.results[0].exit_code, static_cast<int>(ErrorKind::kDevice));
+  EXPECT_THAT(results.results[0].problem, StartsWith("ended by signal 9 (Killed) (see "));
+  EXPECT_EQ(results.count(CellState::kFinished), 1u);
 }
 
 TEST_F(Runner, AFailedCellDoesNotStopTheOthersAndIsTriedAgain) {
