@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 GPU_JOBS ?= 8
 FORMATTED := $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' 2>/dev/null)
 
-.PHONY: help setup build everything test test-slow test-processes test-walks test-offline test-gpu campaign python test-python wheel docs demo install package dist sbom lint format tidy tidy-changed check asan tsan asan-program fuzz fuzz-coverage coverage clean
+.PHONY: help setup build everything test test-page test-slow test-processes test-walks test-offline test-gpu campaign python test-python wheel docs demo install package dist sbom lint format tidy tidy-changed check asan tsan asan-program fuzz fuzz-coverage coverage clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 20
@@ -42,7 +42,11 @@ build-%: build/%/build.ninja
 
 test: everything ## every quick test (4 minutes on two cores)
 	@scripts/setup.sh test
-	@cd build/release && ctest --output-on-failure -j $(JOBS) -LE slow
+	@cd build/release && ctest --output-on-failure -j $(JOBS) -LE 'slow|page'
+
+test-page: everything ## the report page, driven in headless Chromium
+	@scripts/setup.sh test
+	@cd build/release && ctest --output-on-failure -L page
 
 test-slow: everything ## the tests that take minutes, and ten minutes of the campaign
 	@cd build/release && ctest --output-on-failure -L slow
@@ -123,7 +127,7 @@ check: setup     ## warnings are errors
 
 asan tsan coverage: setup ## tests of the torch-free areas under a sanitizer, or with coverage counters
 	@$(MAKE) --no-print-directory build-$@
-	@cd build/$@ && ctest --output-on-failure -j $(JOBS) -LE slow
+	@cd build/$@ && ctest --output-on-failure -j $(JOBS) -LE 'slow|page'
 
 # libtorch is not instrumented: what our own code does with its memory is seen, not what it does by itself.
 asan-program: setup ## the whole program, libtorch included, under the address and undefined-behaviour sanitizers
