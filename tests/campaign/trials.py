@@ -74,14 +74,14 @@ def go_on(place, reference, disturb=None, most=8):
             break
         if ended.code < 0:
             continue
-        if ended.code == 2 and "--resume" in ended.err and words is not scenario.resumed:
+        if ended.code == 2 and "--resume" in ended.err and words != scenario.resumed:
             words = scenario.resumed
         elif ended.code == 2 and "--overwrite" in ended.err:
             now = snapshot(place.trial)
             if not differences(reference.files, now):
                 break  # it had been finished
             other = [name for name in reference.files.keys() & now.keys() if reference.files[name] != now[name]]
-            if other and "--resume" not in ended.err:
+            if disturb and other and "--resume" not in ended.err:
                 return [f"{name} stands finished and is another" for name in other[:6]], attempt
             words = scenario.overwriting
         elif "there is no run" in ended.err or "no unfinished" in ended.err:
