@@ -123,6 +123,11 @@ TEST(MemoryLimits, OfAContainerThatSeesOnlyItsOwnGroupAreThere) {
     machine.write("proc/self/mountinfo", mount);
     EXPECT_EQ(machine.free(), 500u);
   }
+  machine.write("proc/self/cgroup", "0::/docker/1f/step\n");
+  machine.write("proc/self/mountinfo",
+                "30 23 0:26 /docker/1f /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+  machine.group2("sys/fs/cgroup/step", bytes(100), 10);
+  EXPECT_EQ(machine.free(), 90u);
 }
 
 TEST(MemoryLimits, OfTheProcessAreItsOwn) {
