@@ -26,6 +26,10 @@ void declare_processes(OptionTable& table, std::int64_t& timeout_seconds) {
 int join_processes_of(Session& session, std::int64_t timeout_seconds) {
   const auto process = launched_process(process_environment());
   if (!process) return 0;
+  if (process->size == 1) {
+    session.context.process.job = job_of(*process);
+    return process->restarts;
+  }
   Context& context = session.context;
   ComputeDevice device = resolve_device(context.device);
   if (device.is_cuda && !context.device.starts_with("cuda:")) {

@@ -9,8 +9,8 @@ namespace protogcd::cli {
 
 void declare_processes(OptionTable& table, std::int64_t& timeout_seconds);
 /// Waits for the others and makes the context theirs: its place, its part of the machine's threads
-/// and its GPU. Only the first process speaks. Does nothing where there are no others. Returns how
-/// often the launcher began all of them again.
+/// and its GPU. Only the first process speaks. Where there are no others it only learns the name of
+/// the launcher's job. Returns how often the launcher began all of them again.
 int join_processes_of(Session& session, std::int64_t timeout_seconds);
 
 }  // namespace protogcd::cli

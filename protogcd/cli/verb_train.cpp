@@ -138,7 +138,7 @@ void run(DiscoverOptions options, std::int64_t process_timeout, Session& session
   const InterruptGuard interrupt(session.host_stop);
   // Begun again after one of them died: the run goes on, where they had begun it.
   if (join_processes_of(session, process_timeout) > 0 &&
-      was_begun_by(options.train.out, session.context.process.job)) {
+      was_begun_by(folder_of_run(options, session.context.seed), session.context.process.job)) {
     options.train.overwrite = false;
     options.train.resume = true;
   }

@@ -65,4 +65,16 @@ std::int64_t count_of(const nlohmann::json& value, const char* what) {
   return value.get<std::int64_t>();
 }
 
+void check_format(const nlohmann::json& json, int latest, std::string_view file,
+                  std::string_view hint) {
+  if (!json.is_object() || !json.contains(kFormatKey)) return;
+  const nlohmann::json& format = json.at(kFormatKey);
+  if (format.is_number_integer() && format <= latest) return;
+  throw ModelFileError(
+      fmt::format("{}: format {} is not known: a newer protogcd wrote it, this one "
+                  "reads formats up to {}",
+                  file, format.dump(), latest),
+      std::string(hint));
+}
+
 }  // namespace protogcd

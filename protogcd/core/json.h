@@ -30,4 +30,10 @@ Number count_at(const nlohmann::json& json, const char* key, Number otherwise) {
 /// What is not JSON is discarded (`is_discarded()`).
 nlohmann::json parse_json_or_discard(std::string_view text);
 
+/// Key of the number of a file's format; files without one are of format 1.
+inline constexpr const char* kFormatKey = "format";
+/// ModelFileError that names the file where its format is later than `latest`.
+void check_format(const nlohmann::json& json, int latest, std::string_view file,
+                  std::string_view hint = "use that version");
+
 }  // namespace protogcd

@@ -19,7 +19,7 @@ struct LauncherNames {
   const char *rank, *size, *local_rank, *local_size;
 };
 constexpr const char *kAddress = "MASTER_ADDR", *kPort = "MASTER_PORT", *kNode = "SLURM_NODEID",
-                     *kElastic = "TORCHELASTIC_";
+                     *kElastic = "TORCHELASTIC_", *kRestarts = "TORCHELASTIC_RESTART_COUNT";
 
 // Of Slurm those that srun sets for each step: a batch script itself is no process of several.
 constexpr std::array<LauncherNames, 3> kLaunchers = {
@@ -72,7 +72,8 @@ std::optional<LaunchedProcess> launched_process(const Environment& environment) 
     if (!size || !environment(names.rank)) continue;
     LaunchedProcess process;
     process.size = number_in(names.size, *size, 1, kMost);
-    if (process.size == 1) return std::nullopt;
+    const auto restarts = environment(kRestarts);
+    if (process.size == 1 && !restarts) return std::nullopt;
     process.rank = number_in(names.rank, *environment(names.rank), 0, process.size - 1);
     if (const auto local = environment(names.local_size)) {
       const int machine = number_in(kNode, environment(kNode).value_or("0"), 0, kMost);
@@ -91,8 +92,9 @@ std::optional<LaunchedProcess> launched_process(const Environment& environment) 
     process.address = address.value_or(process.address);
     if (port) process.port = number_in(kPort, *port, 1, std::numeric_limits<std::uint16_t>::max());
     process.is_met = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
-    if (const auto restarts = environment("TORCHELASTIC_RESTART_COUNT"))
-      process.restarts = number_in("TORCHELASTIC_RESTART_COUNT", *restarts, 0, kMost);
+    if (restarts) process.restarts = number_in(kRestarts, *restarts, 0, kMost);
+    const std::string run_id = environment("TORCHELASTIC_RUN_ID").value_or("");
+    if (run_id != "none") process.run_id = run_id;  // "none" is every run's that was given none
     return process;
   }
   return std::nullopt;

@@ -16,15 +16,16 @@ struct LaunchedProcess {
   int port = 29500;
   /// Somebody else keeps the meeting place: torchrun does. Else the first process does.
   bool is_met = false;
-  int restarts = 0;  ///< how often torchrun began all processes again
+  int restarts = 0;    ///< how often torchrun began all processes again
+  std::string run_id;  ///< what torchrun calls its work; may be empty
 };
 
 /// The value of a variable of the environment; nothing where there is none.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 Environment process_environment();
 
-/// Nothing where this process is alone. ConfigError, naming the variable, where one is missing or
-/// is no number in its range.
+/// Nothing where this process is alone and no launcher begins it again. ConfigError, naming the
+/// variable, where one is missing or is no number in its range.
 std::optional<LaunchedProcess> launched_process(const Environment& environment);
 
 /// The environment, each as NAME=value, of a process that this one starts for work of its own: what

@@ -89,8 +89,10 @@ ShardNote ShardNote::parse(std::string_view text, const fs::path& file) {
   };
   try {
     const nlohmann::json json = parse_json(text);
+    if (const auto& format = json.at("format"); format != kShardFormat)
+      throw fail(fmt::format("of format {}, this program reads {}", format.dump(), kShardFormat));
     const auto shard = Shard::parse(json.at("shard").get<std::string>());
-    if (json.at("format") != kShardFormat || !shard) throw fail("of another format");
+    if (!shard) throw fail("it does not say which shard it is");
     ShardNote note{.kind = json.at("kind"),
                    .shard = *shard,
                    .identity = json.at("identity"),

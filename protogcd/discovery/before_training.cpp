@@ -26,12 +26,15 @@ std::string estimate_settings(const ClassNumberOptions& options, std::uint64_t s
                      options.min_steps, or_usual(options.cluster_steps), options.seeds, seed);
 }
 
+constexpr int kFoundFormat = 1;
+
 /// What a run that is resumed found before. `what` was done, and can be done `again`.
 template <class Found>
 Found found_before(const fs::path& file, const std::string& settings, const char* what,
                    const char* again) {
   try {
     const auto json = parse_json(read_text_file(file));
+    check_format(json, kFoundFormat, file.string());
     if (const std::string before = json.at("settings"); before != settings) {
       throw UsageError(fmt::format("{}: {} with {}; now it would be with {}", option_name("resume"),
                                    what, before, settings));
@@ -45,6 +48,7 @@ Found found_before(const fs::path& file, const std::string& settings, const char
 
 void write_found(const fs::path& file, nlohmann::json json, const std::string& settings) {
   json["settings"] = settings;
+  json[kFormatKey] = kFoundFormat;
   write_file_atomically(file, json.dump(2) + "\n");
 }
 

@@ -376,6 +376,11 @@ ClassNumber estimate_class_number(const DiscoverOptions& options, const Context&
   return estimate_class_number(material, backbone, estimate_of(train), context);
 }
 
+fs::path folder_of_run(const DiscoverOptions& options, std::uint64_t seed) {
+  const fs::path& out = options.train.out;
+  return options.runs == 1 ? out : out / fmt::format("seed-{}", seed);
+}
+
 /// One run after the other, each in a folder of its own with a configuration of its own.
 std::vector<RunResult> discover_several(const DiscoverOptions& options, const Context& context,
                                         const std::function<void(const Discovery&)>& after_each) {
@@ -396,7 +401,7 @@ std::vector<RunResult> discover_several(const DiscoverOptions& options, const Co
     with_seed.seed = context.seed + static_cast<std::uint64_t>(run);
     DiscoverOptions one = options;
     one.runs = 1;
-    one.train.out = top / fmt::format("seed-{}", with_seed.seed);
+    one.train.out = folder_of_run(options, with_seed.seed);
     one.train.resume = options.train.resume && fs::exists(one.train.out / run_files::kConfig);
     try {
       const Discovery found = run_once(one, backbone, with_seed);

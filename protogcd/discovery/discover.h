@@ -55,6 +55,9 @@ Discovery discover(const DiscoverOptions& options, const Context& context);
 /// How many classes there are; nothing is written. The options must be resolved.
 ClassNumber estimate_class_number(const DiscoverOptions& options, const Context& context);
 
+/// Where the run of that seed lies.
+std::filesystem::path folder_of_run(const DiscoverOptions& options, std::uint64_t seed);
+
 /// `runs` runs, one after the other, and what they say together in result.json of the folder above
 /// theirs. `after_each` is told of every run as it ends.
 std::vector<RunResult> discover_several(

@@ -82,6 +82,9 @@ OpenRun how_to_open(const TrainOptions& options) {
 
 void begin_folder(RunFolder& folder, const TrainingMaterial& material, const LabelHistory& history,
                   const TrainOptions& options, const std::string& config, const Context& context) {
+  const fs::path run_file = folder.machine();
+  std::optional<RunNotes> notes;
+  if (options.resume && fs::exists(run_file)) notes = read_run_notes(run_file);
   if (!options.resume) {
     folder.empty();
     const auto &bank = material.bank_plan(), &strong = material.strong_bank_plan();
@@ -103,14 +106,12 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
   const auto environment = environment_of(material.placement(), context);
   auto settings = identity_of(options);
   settings["seed"] = std::to_string(context.seed);
-  const fs::path run_file = folder.machine();
-  if (options.resume && fs::exists(run_file)) {
-    const RunNotes notes = read_run_notes(run_file);
+  if (notes) {
     // What is found before the first checkpoint must not go on with other settings either.
-    if (notes.settings) check_same_run(settings, *notes.settings, /*names_options=*/true);
+    if (notes->settings) check_same_run(settings, *notes->settings, /*names_options=*/true);
     for (const auto& [key, value] : environment) {
-      const auto before = notes.environment.find(key);
-      if (before != notes.environment.end() && before->second != value) {
+      const auto before = notes->environment.find(key);
+      if (before != notes->environment.end() && before->second != value) {
         context.log.warning(fmt::format(
             "the run was begun with {} {}, now {}: it goes on, but not to the same bits", key,
             before->second, value));
@@ -118,6 +119,7 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
     }
   } else {
     nlohmann::json json = environment;
+    json[kFormatKey] = kRunFormat;
     json[kRunSettings] = settings;
     if (!context.process.job.empty()) json[kJob] = context.process.job;
     write_file_atomically(run_file, json.dump(2) + "\n");

@@ -16,6 +16,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/file_lock.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/folder_entries.h"
 #include "protogcd/core/json.h"
 #include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
@@ -89,6 +90,37 @@ class MemoryBank : public BankStore {
   at::Tensor tokens_, class_tokens_;
 };
 
+constexpr int kBankFormat = 1;  // of bank.json and of journals
+constexpr const char *kBankFile = "bank.json", *kJournalEnding = ".journal";
+constexpr std::string_view kJournalName = "protogcd-bank ";
+
+std::string journal_opening() {
+  return fmt::format("{}{} ", kJournalName, kBankFormat);
+}
+
+/// "protogcd-bank 1"
+std::string_view opening_words(std::string_view journal) {
+  return journal.substr(0, journal.find_first_of(" \n", kJournalName.size()));
+}
+
+/// What a later version has drawn is not drawn over: to be called before anything is changed.
+void refuse_other_formats(const fs::path& folder) {
+  const std::string hint =
+      fmt::format("remove the bank, or give another {}", option_name("bank_dir"));
+  if (const fs::path file = folder / kBankFile; fs::exists(file))
+    check_format(parse_json_or_discard(read_text_file(file)), kBankFormat, file.string(), hint);
+  for (const auto& entry : folder_entries(folder)) {
+    if (entry.path().extension() != kJournalEnding) continue;
+    const std::string journal = read_text_file(entry.path()), ours = journal_opening();
+    if (!journal.starts_with(kJournalName) || journal.starts_with(ours)) continue;
+    throw UsageError(
+        fmt::format("{}: written by another version of the program ({}, this one "
+                    "writes {})",
+                    entry.path().string(), opening_words(journal), opening_words(ours)),
+        hint);
+  }
+}
+
 [[noreturn]] void fail(const char* action, const fs::path& path) {
   throw FileError(fmt::format("{}: cannot {}: {}", path.string(), action, std::strerror(errno)));
 }
@@ -119,7 +151,7 @@ class SlotFile {
   SlotFile(const BankLayout& layout, fs::path path)
       : layout_(layout),
         path_(std::move(path)),
-        journal_path_(fs::path(path_).replace_extension(".journal")),
+        journal_path_(fs::path(path_).replace_extension(kJournalEnding)),
         class_offset_((layout.token_row_bytes() * static_cast<std::uint64_t>(layout.images) +
                        kAlignment - 1) /
                       kAlignment * kAlignment),
@@ -145,7 +177,6 @@ class SlotFile {
   void use(const std::string& key, const Logger& log) {
     if (key_ == key) return;
     const bool first = key_.empty();
-    if (first) refuse_other_formats();
     key_ = key;
     pending_.clear();
     has_.assign(has_.size(), false);
@@ -180,24 +211,7 @@ class SlotFile {
   const std::byte* class_tokens() const { return bytes_ + class_offset_; }
 
  private:
-  static constexpr std::string_view kFormat = "protogcd-bank 1 ";
-
-  std::string header() const { return fmt::format("{}{}\n", kFormat, sha256_hex(key_)); }
-
-  /// What a later version has drawn is not drawn over.
-  void refuse_other_formats() const {
-    const std::string journal = read_text_file(journal_path_);
-    if (!journal.starts_with("protogcd-bank ") || journal.starts_with(kFormat)) return;
-    throw UsageError(fmt::format("{}: written by another version of the program ({}, this one "
-                                 "writes {})",
-                                 journal_path_.string(), words_of(journal), words_of(kFormat)),
-                     fmt::format("remove the bank, or give another {}", option_name("bank_dir")));
-  }
-
-  /// "protogcd-bank 1"
-  static std::string_view words_of(std::string_view header) {
-    return header.substr(0, header.find_first_of(" \n", header.find(' ') + 1));
-  }
+  std::string header() const { return fmt::format("{}{}\n", journal_opening(), sha256_hex(key_)); }
 
   void close() {
     if (bytes_ != nullptr) ::munmap(bytes_, size_);
@@ -269,6 +283,7 @@ class FileBank : public BankStore {
     lock_.emplace(folder / "lock",
                   fmt::format("{}: another process is using this token bank", folder.string()),
                   fmt::format("wait for it, or give another {}", option_name("bank_dir")));
+    refuse_other_formats(folder);
     compare(folder, identity);
     for (std::int64_t i = 0; i < layout.views; ++i) {
       slots_.push_back(std::make_unique<SlotFile>(layout, slot_path(folder, i)));
@@ -320,14 +335,15 @@ class FileBank : public BankStore {
     std::error_code ignored;
     for (std::int64_t i = layout().views; fs::exists(slot_path(folder, i)); ++i) {
       fs::remove(slot_path(folder, i), ignored);
-      fs::remove(slot_path(folder, i).replace_extension(".journal"), ignored);
+      fs::remove(slot_path(folder, i).replace_extension(kJournalEnding), ignored);
     }
   }
 
   /// The slots' journals decide what is stale; this says so to people.
   void compare(const fs::path& folder, const std::map<std::string, std::string>& identity) {
-    const fs::path file = folder / "bank.json";
-    const std::string wanted = nlohmann::json(identity).dump(2) + "\n";
+    const fs::path file = folder / kBankFile;
+    nlohmann::json wanted = identity;
+    wanted[kFormatKey] = kBankFormat;
     for (const auto& [key, value] : identity) identity_ += key + "\n" + value + "\n";
     if (fs::exists(file)) {
       const auto stored = parse_json_or_discard(read_text_file(file));
@@ -342,7 +358,7 @@ class FileBank : public BankStore {
       }
       if (different.empty()) return;
     }
-    write_file_atomically(file, wanted);
+    write_file_atomically(file, wanted.dump(2) + "\n");
   }
 
   static at::Tensor view_of(const std::byte* bytes, at::IntArrayRef shape, at::ScalarType type) {

@@ -9,34 +9,15 @@
 #include <cuda_runtime.h>
 #endif
 
-#include <algorithm>
 #include <array>
-#include <fstream>
-#include <limits>
 #include <string>
 
+#include "protogcd/core/memory_limits.h"
 #include "protogcd/engine/trunk.h"
 #include "protogcd/nn/device.h"
 #include "protogcd/nn/state_dict.h"
 
 namespace protogcd {
-namespace {
-
-std::uint64_t free_main_memory() {
-  std::uint64_t available = std::numeric_limits<std::uint64_t>::max(), kibibytes = 0;
-  std::ifstream memory("/proc/meminfo");
-  for (std::string name; memory >> name >> kibibytes; memory.ignore(64, '\n')) {
-    if (name == "MemAvailable:") available = kibibytes * 1024;
-  }
-  std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
-  std::uint64_t limit = 0, used = 0;
-  if (limit_file >> limit && used_file >> used) {
-    available = std::min(available, limit > used ? limit - used : 0);
-  }
-  return available;
-}
-
-}  // namespace
 
 Placement place(const Context& context) {
   const ComputeDevice chosen = resolve_device(context.device);
@@ -76,7 +57,7 @@ std::uint64_t free_memory(at::Device device, const ProcessPlace& process) {
   }
 #endif
   (void)device;
-  return free_main_memory() / static_cast<std::uint64_t>(process.on_machine);
+  return free_main_memory(process.on_machine);
 }
 
 PeakMemory peak_memory(at::Device device) {

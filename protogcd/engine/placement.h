@@ -28,8 +28,8 @@ Placement place(const Context& context);
 /// Names a GPU among those of all machines, whatever number it has for this process; "" for a CPU.
 std::string identity_of_gpu(at::Device device);
 
-/// Bytes that a process can still take, if those beside it take as many: of main memory (within the
-/// container's limit), or of a GPU.
+/// Bytes that a process can still take, if those beside it take as many: of main memory
+/// (core/memory_limits.h), or of a GPU.
 std::uint64_t free_memory(at::Device device, const ProcessPlace& process = {});
 
 /// The most that was held at one time, in bytes.

@@ -37,9 +37,10 @@ c10::intrusive_ptr<c10d::Store> meeting_place(const LaunchedProcess& process,
   return c10::make_intrusive<c10d::TCPStore>(process.address, options);
 }
 
-/// One name for the launcher's work: the first that any process proposes, also before all of them
-/// were begun again, as the launcher keeps the store.
-std::string name_of_job(c10d::Store& store) {
+/// The first that any process proposes, also before all of them were begun again where the launcher
+/// keeps the store. Run ids may be used for several jobs, and are taken only where nobody keeps it.
+std::string name_of_job(const LaunchedProcess& process, c10d::Store& store) {
+  if (!process.is_met && !process.run_id.empty()) return process.run_id;
   std::random_device draw;
   const std::string proposed = fmt::format("{:08x}{:08x}", draw(), draw());
   return store.compareSet("protogcd/job", std::string(), proposed);
@@ -57,7 +58,7 @@ class ProcessGroup : public Communicator {
       : process_(process), patience_(patience) {
     guarded([&] {
       const auto place = meeting_place(process, patience);
-      job_ = name_of_job(*place);
+      job_ = name_of_job(process, *place);
       // What was said before all processes were begun again stands in the same store.
       const auto store = c10::make_intrusive<c10d::PrefixStore>(
           fmt::format("protogcd/{}", process.restarts), place);
@@ -186,6 +187,16 @@ class ProcessGroup : public Communicator {
 };
 
 }  // namespace
+
+std::string job_of(const LaunchedProcess& process) {
+  constexpr milliseconds kPatience{10'000};
+  if (!process.is_met) return process.run_id;
+  try {
+    return name_of_job(process, *meeting_place(process, kPatience));
+  } catch (const std::exception&) {
+    return "";
+  }
+}
 
 JoinedProcesses join_processes(const LaunchedProcess& process, const std::string& gpu,
                                milliseconds patience) {

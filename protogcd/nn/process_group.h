@@ -15,8 +15,12 @@ struct JoinedProcesses {
   std::shared_ptr<Communicator> team;
   int on_gpu = 1;    ///< so many of them share this one's GPU, and
   int on_cores = 1;  ///< its processor cores
-  std::string job;   ///< the same for all, and once they were begun again
+  std::string job;   ///< as job_of
 };
+
+/// A name for the work of the launcher's processes, the same for all, and once they were begun
+/// again. Empty where there is none: nobody keeps one, or its store does not answer at once.
+std::string job_of(const LaunchedProcess& process);
 
 /// Waits until all processes have come. A process that is waited for longer than `patience`, here
 /// or in any later step, is an error in those that wait: DeviceError. `gpu` names this one's

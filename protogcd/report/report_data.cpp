@@ -26,6 +26,7 @@
 #include "protogcd/report/sprites.h"
 #include "protogcd/run/metrics_file.h"
 #include "protogcd/run/run_files.h"
+#include "protogcd/run/run_notes.h"
 #include "protogcd/run/run_result.h"
 
 namespace protogcd {
@@ -231,6 +232,7 @@ std::string device_of(const fs::path& file) {
   std::string words;
   if (!fs::exists(file)) return words;
   use_json_file(file, [&](const Json& machine) {
+    check_format(machine, kRunFormat, file.string());
     const std::string device = machine.value("device", ""), threads = machine.value("threads", "");
     if (device == "cuda") {
       words = "on a GPU";

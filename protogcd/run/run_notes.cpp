@@ -10,6 +10,7 @@ namespace protogcd {
 
 RunNotes read_run_notes(const std::filesystem::path& file) {
   const auto json = parse_json_or_discard(read_text_file(file));
+  check_format(json, kRunFormat, file.string());
   RunNotes notes;
   if (!json.is_object()) return notes;
   for (const auto& [key, value] : json.items())

@@ -8,6 +8,7 @@
 
 namespace protogcd {
 
+inline constexpr int kRunFormat = 1;
 inline constexpr const char* kRunSettings = "settings";  ///< their key
 
 struct RunNotes {
@@ -16,7 +17,8 @@ struct RunNotes {
   std::optional<std::map<std::string, std::string>> settings;
 };
 
-/// Nothing where the file is no JSON object. ModelFileError names it where settings are no texts.
+/// Nothing where the file is no JSON object. ModelFileError names it where settings are no texts,
+/// or the format is a later one.
 RunNotes read_run_notes(const std::filesystem::path& file);
 
 }  // namespace protogcd

@@ -11,6 +11,8 @@
 namespace protogcd {
 namespace {
 
+constexpr int kResultFormat = 1;
+
 nlohmann::json to_json(const FoundClass& found) {
   nlohmann::json json = {{"name", found.name},
                          {"is_new", found.is_new},
@@ -115,6 +117,7 @@ std::string suspect_in_words(const RunResult& result) {
 
 nlohmann::json to_json(const RunResult& result) {
   nlohmann::json json = to_json(result.on_unlabelled);
+  json[kFormatKey] = kResultFormat;
   json["out"] = result.out.string();
   json["k"] = result.k;
   json["k_new"] = result.k - result.k_old;
@@ -204,6 +207,7 @@ RunSpread spread_of(std::span<const RunResult> runs) {
 nlohmann::json to_json(std::span<const RunResult> runs) {
   const RunSpread spread = spread_of(runs);
   nlohmann::json json = to_json(spread.mean);
+  json[kFormatKey] = kResultFormat;
   json["mean"] = to_json(spread.mean);
   json["std"] = to_json(spread.deviation);
   json["runs"] = nlohmann::json::array();
@@ -221,7 +225,9 @@ void write_result(const std::filesystem::path& file, std::span<const RunResult> 
 
 RunResult read_result(const std::filesystem::path& file) {
   try {
-    return run_result_from_json(parse_json(read_text_file(file)));
+    const auto json = parse_json(read_text_file(file));
+    check_format(json, kResultFormat, file.string());
+    return run_result_from_json(json);
   } catch (const nlohmann::json::exception& error) {
     throw ModelFileError(fmt::format("{}: {}", file.string(), error.what()));
   } catch (const DataError& error) {

@@ -82,7 +82,7 @@ nlohmann::json to_json(std::span<const RunResult> runs);
 
 void write_result(const std::filesystem::path& file, const RunResult& result);
 void write_result(const std::filesystem::path& file, std::span<const RunResult> runs);
-/// ModelFileError names the file where it is no result of a run.
+/// ModelFileError names the file where it is no result of a run, or of a later format.
 RunResult read_result(const std::filesystem::path& file);
 
 }  // namespace protogcd

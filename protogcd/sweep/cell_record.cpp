@@ -19,11 +19,15 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   return json;
 }
 
-/// What stands under a key of the file; `otherwise` where there is none.
+constexpr int kCommandFormat = 1;
+
+/// What stands under a key of a step's command file; `otherwise` where there is none.
 template <class Value>
 Value value_in(const std::filesystem::path& path, const char* key, const Value& otherwise) {
   try {
-    return read_json(path).value(key, otherwise);
+    const auto json = read_json(path);
+    check_format(json, kCommandFormat, path.string());
+    return json.value(key, otherwise);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: {}: {}", path.string(), key, error.what()));
   }
@@ -134,7 +138,10 @@ void CellRecord::begin(std::size_t step) const {
   create_folders(folder_);
   const auto path = file(step, ".command.json");
   if (std::filesystem::exists(path)) return;
-  write_file_atomically(path, nlohmann::json{{"words", cell_.steps[step].words}}.dump(2) + "\n");
+  write_file_atomically(
+      path,
+      nlohmann::json{{kFormatKey, kCommandFormat}, {"words", cell_.steps[step].words}}.dump(2) +
+          "\n");
 }
 
 void CellRecord::add_time(std::size_t step, double seconds) const {

@@ -15,6 +15,8 @@ from .errors import FileError, ModelFileError
 from .model import Model, Path
 from .predictions import Predictions
 
+_FORMAT = 1  # of result.json; files without one are of it
+
 
 class Run:
     """run.classes, run.predictions, run.result, run.model, run.report(); shows itself in a notebook.
@@ -29,6 +31,9 @@ class Run:
         if not file.is_file():
             raise ModelFileError(f"{folder}: there is no result.json in it", "a run that was stopped goes on with resume=True")
         self.result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8", errors="replace"))
+        written = self.result.get("format", _FORMAT)
+        if written != _FORMAT:
+            raise ModelFileError(f"{file}: format {written} is not known: a newer protogcd wrote it, this one reads format {_FORMAT}", "use that version")
         self._model: Optional[Model] = None
 
     @property

@@ -73,6 +73,20 @@ TEST(LaunchedProcess, TorchrunGoesBeforeTheOthersAndCountsRestarts) {
   EXPECT_EQ(process->restarts, 3);
 }
 
+TEST(LaunchedProcess, TheOnlyOneOfTorchrunIsKnownToBeBegunAgain) {
+  Variables variables = {{"RANK", "0"},
+                         {"WORLD_SIZE", "1"},
+                         {"TORCHELASTIC_RESTART_COUNT", "2"},
+                         {"TORCHELASTIC_RUN_ID", "job-7"}};
+  const auto process = launched(variables);
+  ASSERT_TRUE(process);
+  EXPECT_EQ(process->size, 1);
+  EXPECT_EQ(process->restarts, 2);
+  EXPECT_EQ(process->run_id, "job-7");
+  variables["TORCHELASTIC_RUN_ID"] = "none";  // what torchrun calls all that nobody has named
+  EXPECT_EQ(launched(variables)->run_id, "");
+}
+
 TEST(LaunchedProcess, OfMachinesWithUnequallyManyProcessesSlurmSaysThisOnes) {
   Variables variables = {{"SLURM_PROCID", "9"},
                          {"SLURM_STEP_NUM_TASKS", "10"},

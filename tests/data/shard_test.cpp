@@ -74,6 +74,8 @@ TEST(ShardNote, SaysWhatTheFileBesideItLacks) {
   EXPECT_THAT(message_of([&] { is_finished_shard(out, note); }), HasSubstr("another model"));
   write_file_atomically(out, "path\n");
   EXPECT_THAT(read(), HasSubstr("5 bytes, and 7 were written"));
+  write_file_atomically(ShardNote::path_of(out), "{\"format\":\"protogcd-shard-2\"}");
+  EXPECT_THAT(read(), HasSubstr("of format \"protogcd-shard-2\""));
   for (const char* text : {"", "{", "[]", "{\"format\":\"protogcd-shard-1\",\"shard\":\"9/8\"}"}) {
     write_file_atomically(ShardNote::path_of(out), text);
     EXPECT_THAT(read(), HasSubstr("no note of a shard")) << text;

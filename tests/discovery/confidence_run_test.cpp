@@ -111,6 +111,11 @@ TEST(ConfidenceRun, AResumedRunTakesWhatWasFound) {
                                            "--json"};
   EXPECT_EQ(json_of(run_protogcd(resume)).at("confidence_calibration").at("new_temperature"), 0.25);
 
+  found["format"] = 2;
+  write_file_atomically(work.folder / "run/confidence.json", found.dump());
+  std::filesystem::remove(work.folder / "run/result.json");
+  EXPECT_THAT(run_protogcd(resume).errors, HasSubstr("confidence.json: format 2 is not known"));
+
   write_file_atomically(work.folder / "run/confidence.json", "{\"settings\": 1}");
   std::filesystem::remove(work.folder / "run/result.json");
   const auto damaged = run_protogcd(resume);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
 
 #include "protogcd/core/csv.h"
 #include "protogcd/core/file_lock.h"
@@ -260,12 +261,61 @@ TEST(LaterFormats, OfCheckpointsAreRefusedByName) {
                  runs.at / "unfinished/checkpoints/latest.safetensors", "protogcd-checkpoint-4");
 }
 
-TEST(LaterFormats, OfTokenBanksAreRefusedByName) {
+TEST(LaterFormats, OfRunsAreRefusedByName) {
   const RunsInTheirPlace runs;
-  const fs::path file = runs.at / "unfinished/bank/view-00.journal";
-  OlderRuns::replace(file, "protogcd-bank 1 ", "protogcd-bank 2 ");
-  expect_refused({"train", "--out", runs.at / "unfinished", "--resume"}, file, "protogcd-bank 2");
+  const fs::path file = runs.at / "unfinished/run.json",
+                 metrics = runs.at / "unfinished/metrics.jsonl";
+  OlderRuns::replace(file, "\"device\"", "\"format\": 2, \"device\"");
+  const std::string before = read_text_file(metrics);
+  expect_refused({"train", "--out", runs.at / "unfinished", "--resume"}, file, "format 2");
+  EXPECT_EQ(read_text_file(metrics), before);
 }
+
+TEST(LaterFormats, OfResultsAreRefusedByName) {
+  const OlderRuns runs("0.2.0");
+  const fs::path file = runs.at / "bank/result.json";
+  OlderRuns::replace(file, "\"all\": 25.0,\n  \"ari\"", "\"format\": 2, \"all\": 25.0,\n  \"ari\"");
+  expect_refused({"train", "--out", runs.at / "bank", "--resume"}, file, "format 2");
+}
+
+/// The bytes of a folder's files, but for the lock that whoever looks at a bank takes.
+std::map<std::string, std::string> contents(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (const fs::path name = entry.path().filename(); name != "lock")
+      files[name] = read_text_file(entry.path());
+  return files;
+}
+
+struct LaterBank {
+  const char *file, *before, *after, *said;
+};
+
+class LaterBanks : public ::testing::TestWithParam<LaterBank> {};
+
+TEST_P(LaterBanks, AreRefusedByNameAndStayToTheByte) {
+  const RunsInTheirPlace runs;
+  const fs::path bank = runs.at / "unfinished/bank";
+  // All that is mended in a bank of this format: another identity, a length and a view too many.
+  OlderRuns::replace(bank / "bank.json", "\"block\": \"16\"", "\"block\": \"8\"");
+  fs::resize_file(bank / "view-00.tokens", 1000);
+  for (const char* ending : {".tokens", ".journal"})
+    fs::copy_file(bank / ("view-01" + std::string(ending)),
+                  bank / ("view-02" + std::string(ending)));
+  const auto& [file, text, later, said] = GetParam();
+  OlderRuns::replace(bank / file, text, later);
+  const auto before = contents(bank);
+  expect_refused({"train", "--out", runs.at / "unfinished", "--resume"}, bank / file, said);
+  EXPECT_EQ(contents(bank), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(LaterFormats, LaterBanks,
+                         ::testing::Values(LaterBank{"bank.json", "\"block\"",
+                                                     "\"format\": 2, \"block\"", "format 2"},
+                                           LaterBank{"view-00.journal", "protogcd-bank 1 ",
+                                                     "protogcd-bank 2 ", "protogcd-bank 2"},
+                                           LaterBank{"view-02.journal", "protogcd-bank 1 ",
+                                                     "protogcd-bank 2 ", "protogcd-bank 2"}));
 
 }  // namespace
 }  // namespace protogcd

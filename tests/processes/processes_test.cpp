@@ -197,6 +197,56 @@ TEST_F(Processes, AKilledOneBeginsAllAgainWhereTheyWere) {
   expect_same("killed-one", "killed-two");
 }
 
+TEST_F(Processes, OneAloneThatIsKilledGoesOnWithItsOwnRun) {
+  const std::vector<std::string> more = {"--epochs", "6", "--checkpoint-seconds", "0"};
+  alone("lone-one", more);
+  // Alone it does not say who it is; torchrun makes one of two dollars.
+  const std::string says = "echo process 1 of 1, pid $$$$ >&2; exec \"$0\" \"$@\"";
+  std::vector<std::string> command = torchrun(1, train("lone", more), {"--max-restarts", "1"});
+  command.insert(std::ranges::find(command, testing::protogcd_path()), {"sh", "-c", says});
+  Running running(command, tiny_->folder / "log-lone");
+  running.until([&] { return has_checkpoint("lone"); });
+  ASSERT_GT(running.pid(0), 0);
+  ASSERT_EQ(::kill(running.pid(0), SIGKILL), 0);
+  ASSERT_EQ(running.wait().exit_code, 0) << running.log();
+  EXPECT_THAT(running.log(), HasSubstr("resuming at epoch"));
+  expect_same("lone-one", "lone");
+}
+
+TEST_F(Processes, OneAloneLeavesARunThatIsNotItsJobs) {
+  alone("kept");
+  const std::string before = tiny_->read("kept/run.json");
+  // Torchrun's second attempt finds what the first found: a run of nobody here.
+  auto running = start(1, train("kept"), {"--max-restarts", "1"});
+  EXPECT_NE(running.wait().exit_code, 0);
+  EXPECT_THAT(running.log(), AllOf(HasSubstr("is not empty"), Not(HasSubstr("finished already"))));
+  EXPECT_EQ(tiny_->read("kept/run.json"), before);
+}
+
+TEST_F(Processes, ALauncherThatKeepsNoStoreHasItsRunIdForAName) {
+  const auto begun = [&](const std::string& restarts, const std::string& run_id,
+                         const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {"env",
+                                        "RANK=0",
+                                        "WORLD_SIZE=1",
+                                        "TORCHELASTIC_RESTART_COUNT=" + restarts,
+                                        "TORCHELASTIC_RUN_ID=" + run_id,
+                                        testing::protogcd_path()};
+    const auto words = train("run-" + run_id, more);
+    command.insert(command.end(), words.begin(), words.end());
+    return run_command(command);
+  };
+  EXPECT_EQ(begun("0", "job-7").exit_code, 0);
+  const ProgramResult again = begun("1", "job-7");
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_THAT(again.errors, HasSubstr("finished already"));
+  const std::vector<std::string> several = {"--runs", "2"};
+  EXPECT_EQ(begun("0", "job-8", several).exit_code, 0);
+  EXPECT_THAT(begun("1", "job-8", several).errors, HasSubstr("finished already"));
+  EXPECT_EQ(begun("0", "none").exit_code, 0);
+  EXPECT_EQ(begun("1", "none").exit_code, 2) << "'none' is no name";
+}
+
 TEST_F(Processes, AskedToStopAllStopAfterOneStepAndAnyNumberGoesOn) {
   const std::vector<std::string> more = {"--epochs", "6", "--checkpoint-seconds", "0"};
   alone("stopped-one", more);

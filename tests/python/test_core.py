@@ -109,6 +109,12 @@ def test_save_keeps_a_temporary_run(demo, tmp_path):
         run.save(tmp_path / "kept")
 
 
+def test_a_result_of_a_later_format_is_refused_by_name(tmp_path):
+    (tmp_path / "result.json").write_text('{"format": 2}')
+    with pytest.raises(protogcd.ModelFileError, match="result.json: format 2 is not known"):
+        protogcd.Run(tmp_path)
+
+
 def test_a_model_travels_as_its_folder(run, files):
     copy = pickle.loads(pickle.dumps(run.model))
     assert list(copy.predict(files).label) == list(run.model.predict(files).label)

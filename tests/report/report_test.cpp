@@ -268,7 +268,7 @@ TEST(ReportData, DamagedJsonIsNamed) {
   for (const char* text : {"{", "{}", "[]", "null"}) refused("result.json", text);
   write_file_atomically(folder / "run/run.json", R"({"device": "cpu", "threads": "2"})");
   EXPECT_EQ(read().at("summary").at("device"), "on 2 CPU threads");
-  for (const char* text : {"[]", R"({"device": 3})", R"({"threads": []})"})
+  for (const char* text : {"[]", R"({"device": 3})", R"({"threads": []})", R"({"format": 2})"})
     refused("run.json", text);
   using Json = nlohmann::json;
   const Json result = Json::parse(read_text_file(folder / "run/result.json"));

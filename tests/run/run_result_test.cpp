@@ -9,12 +9,14 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/run/metrics_file.h"
+#include "protogcd/run/run_notes.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
 namespace protogcd {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::message_of;
 using testing::TemporaryFolder;
@@ -92,6 +94,33 @@ TEST(RunResult, WhatIsNoneNamesItsFile) {
         << text;
   }
   EXPECT_THROW(read_result(folder / "none.json"), FileError);
+}
+
+TEST(RunResult, OfALaterFormatIsRefusedByNameAndOneWithoutAnyIsTheFirst) {
+  const TemporaryFolder folder;
+  const auto file = folder / "result.json";
+  write_result(file, some_result());
+  nlohmann::json json = parse_json(read_text_file(file));
+  EXPECT_EQ(json.at("format"), 1);
+  for (const nlohmann::json& later : {nlohmann::json(2), nlohmann::json("2")}) {
+    json["format"] = later;
+    write_file_atomically(file, json.dump());
+    EXPECT_THAT(message_of<ModelFileError>([&] { read_result(file); }),
+                AllOf(HasSubstr("result.json: format " + later.dump()), HasSubstr("newer")));
+  }
+  json.erase("format");
+  write_file_atomically(file, json.dump());
+  EXPECT_EQ(read_result(file).k, 3);
+}
+
+TEST(RunNotes, OfALaterFormatAreRefusedByNameAndThoseWithoutAnyAreOfTheFirst) {
+  const TemporaryFolder folder;
+  const auto file = folder / "run.json";
+  write_file_atomically(file, R"({"device": "cpu", "format": 2})");
+  EXPECT_THAT(message_of<ModelFileError>([&] { read_run_notes(file); }),
+              AllOf(HasSubstr("run.json: format 2"), HasSubstr("newer")));
+  write_file_atomically(file, R"({"device": "cpu"})");
+  EXPECT_EQ(read_run_notes(file).environment.at("device"), "cpu");
 }
 
 TEST(Metrics, LinesThatAreNoneAreLeftOut) {

@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <set>
 
+#include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
+#include "protogcd/core/json.h"
+#include "protogcd/sweep/cell_record.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
@@ -131,6 +134,20 @@ TEST(Cells, AnOutputThatIsNoRunIsCalledAsItsStep) {
               ElementsAre("attention", "--out", "cell/attention.png", "--threads", "1", "--json"));
   EXPECT_THAT(output("retrieve", ""),
               ElementsAre("retrieve", "--out", "cell/retrieve", "--threads", "1", "--json"));
+}
+
+TEST(Cells, CommandsOfALaterFormatAreRefusedByName) {
+  const testing::TemporaryFolder folder;
+  const auto cells = plan("");
+  const CellRecord record(folder.path(), cells[0]);
+  record.begin(0);
+  EXPECT_FALSE(record.change());
+  const auto file = folder / (cells[0].steps[0].name + ".command.json");
+  nlohmann::json command = parse_json(read_text_file(file));
+  command["format"] = 2;
+  write_file_atomically(file, command.dump());
+  EXPECT_THAT(message_of<ModelFileError>([&] { record.change(); }),
+              HasSubstr(file.filename().string() + ": format 2 is not known"));
 }
 
 TEST(Cells, LabelsBecomeNamesOfFolders) {
