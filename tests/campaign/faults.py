@@ -136,8 +136,8 @@ def lost(before, reference, place, said):
     """What was there before a command and is neither as it was nor as the command leaves it; less what it says it has written of the
     images that it could read."""
     now = snapshot(place.trial)
-    if reference.scenario.name == "train over an earlier run":
-        return []  # what replaces a run is resumed; the old one was given up by --overwrite
+    if reference.scenario.name == "train over an earlier run" or reference.scenario.killed:
+        return []  # what replaces a run is resumed, as the old one was given up; what goes on with a run adds to its files
     return [f"lost: {name}" for name in before if now.get(name) not in (before[name], reference.files.get(name)) and f"are in {place.trial / name}" not in said]
 
 
