@@ -109,8 +109,8 @@ def says_what_is_missing(ended, place, reference):
 
 def a_cell_did_without(ended, place):
     """Whether a cell of a sweep ended well without an image or its page, and says so."""
-    told = [line for log in place.trial.glob("sweep/cells/*/*.log") for line in log.read_text(errors="replace").splitlines()
-            if "warning: " in line or "skipped" in line]
+    told = [line for log in place.trial.glob("sweep/cells/*/*.log") for line in log.read_text(errors="replace").splitlines() if "warning: " in line]
+    told += [line for skipped in place.trial.glob("sweep/cells/*/run/skipped.csv") for line in skipped.read_text(errors="replace").splitlines()]
     return any(word in line for word in {"has no report", *map(real_name, failed_paths(ended))} for line in told)
 
 
