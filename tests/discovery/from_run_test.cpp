@@ -249,7 +249,7 @@ TEST(FromRun, FurtherClassesBeginAtClustersOfTheImagesThatTheOthersLeave) {
   json_of(run_protogcd(work.train("before")));
   json_of(run_protogcd(work.command("discover", "after",
                                     {"--from", work.folder / "before", "--k", "19", "--lr", "1e-9",
-                                     "--calibrate-confidence=false"})));
+                                     "--class-shares", "even", "--calibrate-confidence=false"})));
   std::map<std::string, int> images;
   for (const auto& [path, name] : classes_of(work, "after")) ++images[name];
   for (const char* name : {"new-07", "new-08", "new-09"}) EXPECT_GT(images[name], 0) << name;
