@@ -101,12 +101,19 @@ void print_table(const std::map<std::string, ClassNumber>& rules,
     const auto row = rules.find(std::string(name_of(rule)));
     if (row == rules.end()) continue;
     const ClassNumber& found = row->second;
-    const bool told = found.low < found.high;
+    const bool told = found.basis < ClassNumberBasis::kMaxAcc;  // others' rules say nothing of it
     say("{:<12}  {:>4}  {:>9}  {:<11}  {:>8.1f}\n", row->first, found.k,
         told ? fmt::format("{}-{}", found.low, found.high) : "",
         told ? in_words(found.sureness) : "", found.seconds);
   }
   if (truth) say("{:<12}  {:>4}\n", "in truth", *truth);
+}
+
+/// For a person to judge, where the program cannot.
+void print_curve(const std::vector<ClassNumberPoint>& points) {
+  say("\n{:>4}  {:>10}  {:>17}\n", "K", "silhouette", "labelled accuracy");
+  for (const ClassNumberPoint& point : points)
+    say("{:>4}  {:>10.3f}  {:>17.3f}\n", point.k, point.silhouette, point.frozen_accuracy);
 }
 
 void estimate_k(EstimateVerbOptions options, Session& session) {
@@ -124,7 +131,10 @@ void estimate_k(EstimateVerbOptions options, Session& session) {
   const ClassNumber found = verb.estimate();
   nlohmann::json json = found.to_json();
   if (const auto truth = verb.truth()) json["truth"] = *truth;
-  if (!session.json()) say("{}\n", found.in_words(flag_of));
+  if (!session.json()) {
+    say("{}\n", found.in_words(flag_of));
+    if (found.says_nothing()) print_curve(found.curve);
+  }
   if (options.compare) {
     auto rules = verb.others();
     rules.emplace(verb.rule(), found);

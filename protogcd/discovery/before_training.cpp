@@ -84,7 +84,8 @@ ClassNumber class_number_of(const RunFolder& folder, TrainingMaterial& material,
         found_before<ClassNumber>(folder.estimate_scores(), settings,
                                   "numbers of classes were scored", "score numbers of classes")
             .curve;
-    context.log.info(fmt::format("{} numbers were scored before", how.known.size()));
+    if (!how.known.empty())
+      context.log.info(fmt::format("{} numbers were scored before", how.known.size()));
   }
   ClassNumber found;
   try {

@@ -12,9 +12,13 @@
 #include "protogcd/cluster/semi_supervised_kmeans.h"
 #include "protogcd/cluster/silhouette.h"
 #include "protogcd/core/error.h"
+#include "protogcd/core/files.h"
 #include "protogcd/core/progress.h"
+#include "protogcd/core/safetensors.h"
+#include "protogcd/core/sha256.h"
 #include "protogcd/core/text.h"
 #include "protogcd/discovery/class_number_baselines.h"
+#include "protogcd/nn/state_dict.h"
 
 namespace protogcd {
 namespace {
@@ -39,6 +43,7 @@ constexpr std::int64_t kClusterEpochs = 18, kLeastClusterSteps = 450, kMostClust
 constexpr std::int64_t kMostPerOldClass = 3, kMostBeside = 20, kMostWithoutLabels = 100,
                        kLeastImagesPerClass = 5;
 constexpr std::int64_t kMostOfMaxAcc = 1000;  // as published
+constexpr std::int64_t kStepsShown = 14;      // of the curve where nothing can be said
 
 /// Prototypes of the smaller model that is clustered: more than classes are likely, as too many
 /// split classes and too few merge them.
@@ -106,7 +111,8 @@ class Estimator {
   }
   CandidateOptions candidate(std::int64_t k, std::int64_t steps, std::int64_t seed) const;
   std::vector<Candidate> trained_models();
-  void look_at_clusters(const std::vector<std::int64_t>& ks);
+  std::filesystem::path kept_model(const CandidateOptions& model) const;
+  void look_at_clusters(const Candidate& frozen, const std::vector<std::int64_t>& ks);
   void silhouettes(const std::vector<std::int64_t>& ks);
   void frozen_accuracies(const std::vector<std::int64_t>& ks);
   std::vector<double> of_points(const std::vector<std::int64_t>& ks,
@@ -158,6 +164,15 @@ CandidateOptions Estimator::candidate(std::int64_t k, std::int64_t steps, std::i
   return options;
 }
 
+/// Where a trained model's features are kept, under the name of what they depend on beside the
+/// settings of the run; empty: nowhere.
+std::filesystem::path Estimator::kept_model(const CandidateOptions& model) const {
+  if (material_.features_folder().empty()) return {};
+  return material_.features_folder() /
+         fmt::format("model-{}-{}-{}-{}.safetensors", model.classes, model.steps, model.seed,
+                     sha256_hex(material_.set().digest()).substr(0, 16));
+}
+
 /// With two numbers of prototypes, of every seed.
 std::vector<Candidate> Estimator::trained_models() {
   const std::int64_t steps = cluster_steps();
@@ -171,40 +186,67 @@ std::vector<Candidate> Estimator::trained_models() {
       models.back().schedule.epochs = epochs;
       models.back().method->become_candidate(epochs);
     }
+  std::vector<Candidate> found;
+  std::vector<CandidateOptions> missing;
+  for (const CandidateOptions& model : models) {
+    if (!std::filesystem::exists(kept_model(model))) {
+      missing.push_back(model);
+      continue;
+    }
+    const StateDict kept = load_state_dict(kept_model(model));
+    found.push_back(
+        {.labelled = kept.tensors.at("labelled"), .unlabelled = kept.tensors.at("unlabelled")});
+  }
+  if (!found.empty())
+    context_.log.info(
+        fmt::format("{} of {} models were trained before", found.size(), models.size()));
+  if (missing.empty()) return found;
   material_.prepare_bank(0);  // its time is not that of the steps
-  Progress progress("estimate", models.size() * static_cast<std::uint64_t>(steps), "steps",
+  Progress progress("estimate", missing.size() * static_cast<std::uint64_t>(steps), "steps",
                     context_.progress());
-  return train_candidates(material_, backbone_, models, progress, context_);
+  const auto keep = [&](std::size_t i, const Candidate& trained) {
+    if (const auto file = kept_model(missing[i]); !file.empty()) {
+      create_folders(file.parent_path());
+      const TensorEntry features[] = {entry_of("labelled", trained.labelled),
+                                      entry_of("unlabelled", trained.unlabelled)};
+      write_safetensors(file, features);
+    }
+  };
+  for (Candidate& trained :
+       train_candidates(material_, backbone_, missing, progress, context_, keep))
+    found.push_back(std::move(trained));
+  return found;
 }
 
 /// The mean over the models.
 void Estimator::silhouettes(const std::vector<std::int64_t>& ks) {
   if (has(ks, &ClassNumberPoint::silhouette)) return;
+  keep_points();  // with the settings that the models are trained with
   const std::vector<Candidate> models = trained_models();
-  std::vector<double> sums(ks.size(), 0);
-  for (const Candidate& model : models) {
-    const auto curve = silhouette_curve(model, labels_, ks, context_.seed, context_);
-    for (std::size_t i = 0; i < ks.size(); ++i)
-      sums[i] += curve[i] / static_cast<double>(models.size());
+  for (const std::int64_t k : ks) {
+    double& silhouette = points_.try_emplace(k, unknown(k)).first->second.silhouette;
+    if (!std::isnan(silhouette)) continue;
+    double sum = 0;
+    for (const Candidate& model : models)
+      sum += silhouette_curve(model, labels_, {k}, context_.seed, context_).front();
+    silhouette = sum / static_cast<double>(models.size());
+    keep_points();
   }
-  for (std::size_t i = 0; i < ks.size(); ++i) {
-    points_.try_emplace(ks[i], unknown(ks[i]));
-    points_[ks[i]].silhouette = sums[i];
-  }
-  keep_points();
 }
 
 void Estimator::frozen_accuracies(const std::vector<std::int64_t>& ks) {
-  const auto curve = labelled_accuracy_curve(untrained_candidate(material_, backbone_, context_),
-                                             labels_, ks, context_);
-  for (std::size_t i = 0; i < ks.size(); ++i)
-    points_.try_emplace(ks[i], unknown(ks[i])).first->second.frozen_accuracy = curve[i];
+  const Candidate frozen = untrained_candidate(material_, backbone_, context_);
+  for (const std::int64_t k : ks) {
+    double& accuracy = points_.try_emplace(k, unknown(k)).first->second.frozen_accuracy;
+    if (!std::isnan(accuracy)) continue;
+    accuracy = labelled_accuracy_curve(frozen, labels_, {k}, context_).front();
+    keep_points();
+  }
 }
 
 /// Silhouettes and accuracies of the features as they are, by the same clusters.
-void Estimator::look_at_clusters(const std::vector<std::int64_t>& ks) {
-  const auto curve = cluster_curve(untrained_candidate(material_, backbone_, context_), labels_, ks,
-                                   kQuickStarts, context_);
+void Estimator::look_at_clusters(const Candidate& frozen, const std::vector<std::int64_t>& ks) {
+  const auto curve = cluster_curve(frozen, labels_, ks, kQuickStarts, context_);
   for (std::size_t i = 0; i < ks.size(); ++i) {
     ClassNumberPoint& point = points_.try_emplace(ks[i], unknown(ks[i])).first->second;
     point.silhouette = curve[i].silhouette;
@@ -277,6 +319,13 @@ ClassNumber Estimator::by_neighbours() {
   const auto found =
       count_by_neighbours(at::cat(labelled), at::cat(labels), frozen.unlabelled, context_.stop);
   if (!found) throw InternalError("neighbours were asked where they say nothing");
+  if (found->purity < kNothingSaid) {  // what clusters look like is for people to judge
+    ClassNumberOptions clusters = options_;
+    clusters.rule = ClassNumberRule::kClusters;
+    look_at_clusters(
+        frozen,
+        class_number_grid(k_old_, largest_class_number(material_.set(), clusters), kStepsShown));
+  }
   ClassNumber result = answer(likely_numbers(*found, k_max_), ClassNumberBasis::kNeighbours);
   result.neighbours = {.purity = found->purity,
                        .labelled_share = found->labelled_share,
@@ -320,7 +369,7 @@ ClassNumber Estimator::by_clusters() {
   if (trains()) {
     silhouettes(ks);
   } else {
-    look_at_clusters(ks);
+    look_at_clusters(untrained_candidate(material_, backbone_, context_), ks);
   }
   std::vector<double> scores = smoothed(of_points(ks, &ClassNumberPoint::silhouette));
   const double best = *std::ranges::max_element(scores);
@@ -362,16 +411,16 @@ ClassNumber Estimator::by_algorithm_1() {
   return answer(peak, ClassNumberBasis::kAlgorithm1);
 }
 
-/// Whatever decided: where the backbone's own features do not keep the labelled classes together, a
-/// peak is no knowledge of classes. Without labelled images nothing says what a class is.
+/// A peak, however sharp, was not measured to be right often enough for "sure". Where the
+/// backbone's own features do not keep the labelled classes together, it is no knowledge of
+/// classes. Without labelled images nothing says what a class is.
 ClassNumber Estimator::with_earned_sureness(ClassNumber result) {
+  result.sureness = std::max(result.sureness, Sureness::kFairly);
   if (!can_count(ClassNumberRule::kNeighbours, material_.set(), options_))
     result.sureness = Sureness::kUnsure;  // one class is whole in nearly any clustering
   if (!has_labels()) return result;
-  if (!trains()) result.sureness = std::max(result.sureness, Sureness::kFairly);
   if (std::isnan(points_.at(result.k).frozen_accuracy)) frozen_accuracies({result.k});
   const double fit = points_.at(result.k).frozen_accuracy;
-  if (fit < kWholeClasses) result.sureness = std::max(result.sureness, Sureness::kFairly);
   if (fit < kLeastForFairly) result.sureness = Sureness::kUnsure;
   std::ranges::find(result.curve, result.k, &ClassNumberPoint::k)->frozen_accuracy = fit;
   return result;
@@ -401,7 +450,7 @@ ClassNumber Estimator::run() {
 std::vector<ClassNumberPoint> Estimator::curve(const std::vector<std::int64_t>& ks) {
   check_class_number(material_.set(), options_);
   if (!trains()) {
-    look_at_clusters(ks);
+    look_at_clusters(untrained_candidate(material_, backbone_, context_), ks);
   } else {
     silhouettes(ks);
     if (has_labels()) {

@@ -7,7 +7,6 @@
 namespace protogcd {
 namespace {
 
-constexpr std::int64_t kMostGridPoints = 60;
 constexpr double kWidestInterval = 0.27;  // of k
 
 // Set by the tasks in docs/notes/class-number.md.
@@ -18,7 +17,6 @@ constexpr double kNearTies = 3;     // scores within a tolerance divided by this
 // the truth is within 10%, and "fairly sure" within 30%, nine times in ten.
 constexpr double kTenth = 1.2816, kTwentieth = 1.6449;  // normal quantiles
 constexpr double kSureWithin = 1.1, kFairlyWithin = 1.3;
-constexpr double kNothingSaid = 0.1;  // with fewer neighbours of the same class, any number may do
 
 }  // namespace
 
@@ -37,8 +35,9 @@ std::int64_t search_new_classes(
   return low;
 }
 
-std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high) {
-  const std::int64_t step = (high - low) / kMostGridPoints + 1;
+std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high,
+                                            std::int64_t most_steps) {
+  const std::int64_t step = (high - low) / most_steps + 1;
   std::vector<std::int64_t> ks;
   for (std::int64_t k = low; k < high; k += step) ks.push_back(k);
   ks.push_back(high);

@@ -18,7 +18,8 @@ std::int64_t search_new_classes(
     std::int64_t most_new, const std::function<std::pair<double, double>(std::int64_t k)>& scores);
 
 /// The numbers from low to high that are looked at: all, or evenly spread ones where they are many.
-std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high);
+std::vector<std::int64_t> class_number_grid(std::int64_t low, std::int64_t high,
+                                            std::int64_t most_steps = 60);
 
 /// The best of some numbers, and those that score about as well.
 struct ClassNumberPeak {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include "protogcd/core/error.h"
@@ -83,9 +84,16 @@ void check_fits(const fs::path& run, const ModelInfo& info, const Backbone& back
   }
 }
 
-/// Whether new classes are those of the earlier run, by their numbers.
-bool same_new_classes(const ModelInfo& then, const ModelInfo& now) {
-  return then.k() == now.k() && then.old_classes == now.old_classes;
+bool same_old_classes(const ModelInfo& then, const ModelInfo& now) {
+  const auto old_of = [](const ModelInfo& info) {
+    return std::span(info.classes).first(static_cast<std::size_t>(info.old_classes));
+  };
+  return std::ranges::is_permutation(old_of(then), old_of(now));
+}
+
+/// Whether the first new classes are those of the earlier run, by their numbers.
+bool keeps_new_classes(const ModelInfo& then, const ModelInfo& now) {
+  return then.k() <= now.k() && same_old_classes(then, now);
 }
 
 /// Where each class of `now` stands among those of `then`; -1: nowhere.
@@ -94,7 +102,7 @@ std::vector<std::int64_t> places_of(const ModelInfo& then, const ModelInfo& now)
   for (std::int64_t c = 0; c < now.k(); ++c) {
     std::int64_t& place = places[static_cast<std::size_t>(c)];
     if (now.is_new(c)) {
-      if (same_new_classes(then, now)) place = c;
+      if (c < then.k() && keeps_new_classes(then, now)) place = c;
       continue;
     }
     const auto end = then.classes.begin() + then.old_classes;
@@ -138,6 +146,17 @@ Backbone with_blocks_of(const EarlierRun& earlier, const Backbone& backbone) {
   return begun;
 }
 
+std::int64_t with_classes_of(const EarlierRun& earlier, const ModelInfo& info,
+                             std::int64_t unlabelled, const Logger& log) {
+  const ModelInfo& then = earlier.info;
+  const bool has_room = then.k() - then.old_classes <= unlabelled;
+  if (!earlier.gives_head || then.k() <= info.k() || !has_room || !same_old_classes(then, info))
+    return info.k();
+  log.info(fmt::format("the {} classes of {} stay, though no more than {} were estimated", then.k(),
+                       earlier.run.string(), info.k()));
+  return then.k();
+}
+
 TakenHead head_of(const EarlierRun& earlier, const ModelInfo& info) {
   if (!earlier.gives_head) return {};
   TakenHead taken{.prototypes = at::zeros({info.k(), info.width}), .parameters = earlier.of_method};
@@ -158,7 +177,8 @@ TakenFrom taken_from(const EarlierRun& earlier, const ModelInfo& info, const Met
                   .tensors = std::move(parameters)};
   if (!earlier.gives_head) return taken;
   // A clustering has no prototypes to begin with, but numbers its clusters by all of them.
-  if (method.of_classes().empty() && !head_of(earlier, info).has_every_class()) return taken;
+  if (method.of_classes().empty() && !head_of(earlier, info).keeps_classes(info.old_classes))
+    return taken;
   const std::vector<std::int64_t> places = places_of(earlier.info, info);
   for (std::size_t c = 0; c < places.size(); ++c) {
     if (places[c] < 0) continue;
@@ -171,11 +191,20 @@ TakenFrom taken_from(const EarlierRun& earlier, const ModelInfo& info, const Met
 void tell_taken(const TakenFrom& taken, const EarlierRun& earlier, const ModelInfo& info,
                 const Logger& log) {
   log.info(taken.in_words());
-  if (!earlier.gives_head || same_new_classes(earlier.info, info)) return;
-  log.info(fmt::format(
-      "new classes are found anew: {} has {} old and {} new ones, this run {} and {}",
-      earlier.run.string(), earlier.info.old_classes, earlier.info.k() - earlier.info.old_classes,
-      info.old_classes, info.k() - info.old_classes));
+  const ModelInfo& then = earlier.info;
+  if (!earlier.gives_head || (then.k() == info.k() && same_old_classes(then, info))) return;
+  if (keeps_new_classes(then, info)) {
+    log.info(fmt::format("{} further new classes are found beside those of {}", info.k() - then.k(),
+                         earlier.run.string()));
+    return;
+  }
+  log.info(
+      fmt::format("new classes are found anew: {} has {} old and {} new ones, this run {} and {}{}",
+                  earlier.run.string(), then.old_classes, then.k() - then.old_classes,
+                  info.old_classes, info.k() - info.old_classes,
+                  then.old_classes == info.old_classes && !same_old_classes(then, info)
+                      ? ", old ones of other names"
+                      : ""));
 }
 
 }  // namespace protogcd

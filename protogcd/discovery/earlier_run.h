@@ -34,8 +34,13 @@ std::optional<EarlierRun> open_earlier_run(const TrainOptions& options, const Ba
 /// The same backbone with the earlier run's blocks.
 Backbone with_blocks_of(const EarlierRun& earlier, const Backbone& backbone);
 
-/// What a run of these classes takes of the head: old classes by their names, new ones where both
-/// runs have as many old and new classes.
+/// How many classes a run has whose estimate is this one of `info`: not fewer than the earlier run
+/// where its new classes stay, which is told.
+std::int64_t with_classes_of(const EarlierRun& earlier, const ModelInfo& info,
+                             std::int64_t unlabelled, const Logger& log);
+
+/// What a run of these classes takes of the head: old classes by their names, new ones by their
+/// numbers where both runs have the same old classes and this one has no fewer new ones.
 TakenHead head_of(const EarlierRun& earlier, const ModelInfo& info);
 
 /// What `method` took, of parameters these (TakenHead::give_to).

@@ -165,8 +165,13 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
   std::optional<ClassNumber> estimate;
   if (estimates) estimate = class_number_of(folder, material, backbone, options, context);
   const Dataset& readable = material.set().dataset();
-  const ModelInfo info = model_info(
+  ModelInfo info = model_info(
       backbone, readable, estimate ? estimate->k : number_of_classes(options, readable), options);
+  if (estimate && earlier) {
+    const auto unlabelled = static_cast<std::int64_t>(readable.count(SampleSet::kUnlabelled));
+    info = model_info(backbone, readable, with_classes_of(*earlier, info, unlabelled, context.log),
+                      options);
+  }
   const double fit = fit_of(material, frozen, context);
   TrainOptions chosen = options;
   std::optional<Tuning> tuning;
@@ -187,8 +192,8 @@ RunResult train(Dataset dataset, const LabelHistory& history, const Backbone& ba
         (options.shared_out.empty() ? options.out : options.shared_out) / run_files::kFirstStage;
     earlier = open_earlier_run(chosen, backbone, /*is_first_stage=*/true);
   }
-  // Prototypes of every class are one beginning, and there is no other.
-  if (earlier && head_of(*earlier, info).has_every_class()) chosen.beginnings = 1;
+  // Prototypes of the earlier run are one beginning, and there is no other.
+  if (earlier && head_of(*earlier, info).keeps_classes(info.old_classes)) chosen.beginnings = 1;
   const Backbone begun = earlier ? with_blocks_of(*earlier, backbone) : backbone;
   Starts starts = starts_of(folder, material, begun, chosen, info.k(), context);
   std::optional<Confidence> confidence;

@@ -20,11 +20,14 @@
 namespace protogcd {
 namespace {
 
-/// The old classes, and the new ones that images were found for.
+/// The old classes, the new ones that images were found for, and those of an earlier run, as the
+/// numbers of its others would change.
 std::vector<std::int64_t> classes_with_images(const std::vector<std::int32_t>& labels,
-                                              const ModelInfo& info) {
+                                              const ModelInfo& info, const TakenHead& head) {
   std::vector<bool> found(static_cast<std::size_t>(info.k()), false);
   for (const std::int32_t label : labels) found[static_cast<std::size_t>(label)] = true;
+  for (std::int64_t c = 0; head.prototypes.defined() && c < info.k(); ++c)
+    if (head.prototypes[c].any().item<bool>()) found[static_cast<std::size_t>(c)] = true;
   std::vector<std::int64_t> classes;
   for (std::int64_t c = 0; c < info.k(); ++c)
     if (!info.is_new(c) || found[static_cast<std::size_t>(c)]) classes.push_back(c);
@@ -134,7 +137,7 @@ at::Tensor Trainer::calibrate_and_predict() {
 
 /// A prototype that no image is nearest to: what the run found is the same without it.
 void Trainer::drop_empty_classes() {
-  const std::vector<std::int64_t> kept = classes_with_images(predictions_.labels, info_);
+  const std::vector<std::int64_t> kept = classes_with_images(predictions_.labels, info_, head_);
   const std::int64_t new_classes = info_.k() - info_.old_classes,
                      empty = info_.k() - static_cast<std::int64_t>(kept.size());
   if (to_predict_.empty() || empty == 0) return;

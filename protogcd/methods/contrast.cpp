@@ -59,7 +59,7 @@ Outcome ClusterEnd::outcome(SetFeatures& sets) const {
   Clustering found = cluster_images(
       sets,
       {.k = k_, .starts = options_.starts, .seed = seed_, .plain_seeding = options_.plain_seeding});
-  if (taken_.has_every_class())
+  if (taken_.keeps_classes(old_classes_))
     found = numbered_as(std::move(found), taken_.prototypes, old_classes_);
   const std::int64_t unlabelled = sets.count(SampleSet::kUnlabelled);
   const at::Tensor own = found.labels.narrow(0, found.labels.size(0) - unlabelled, unlabelled)

@@ -47,6 +47,14 @@ at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t start
   return cluster_images(sets, {.k = k, .starts = starts, .seed = seed}).centroids;
 }
 
+at::Tensor further_centres(SetFeatures& sets, const at::Tensor& prototypes, std::int64_t first,
+                           std::int64_t starts, std::uint64_t seed) {
+  const Clustering found =
+      numbered_as(cluster_images(sets, {.k = prototypes.size(0), .starts = starts, .seed = seed}),
+                  prototypes, first);
+  return found.centroids * prototypes.eq(0).all(1, /*keepdim=*/true);
+}
+
 at::Tensor class_centres(SetFeatures& sets, const std::vector<std::int32_t>& classes,
                          std::int64_t k) {
   const at::Tensor rows = trained_on(sets),

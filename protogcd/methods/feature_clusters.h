@@ -21,11 +21,17 @@ at::Tensor known_labels(const SetFeatures& sets);
 /// features, in this order: the old classes are the first clusters. Stops where the sets say so.
 Clustering cluster_images(SetFeatures& sets, KMeansOptions options);
 /// Numbers the clusters from `first` on as an earlier run did whose prototypes [K, D] are given:
-/// each has the number of the one that it looks most like, all of them together.
+/// each has the number of the one that it looks most like, all of them together. Rows of zeros are
+/// classes that it did not have: those of the clusters that are left.
 Clustering numbered_as(Clustering clusters, const at::Tensor& prototypes, std::int64_t first);
 /// The centres [K, D] alone, on the CPU: of the tightest of `starts`.
 at::Tensor cluster_centres(SetFeatures& sets, std::int64_t k, std::int64_t starts,
                            std::uint64_t seed);
+
+/// Of clusters numbered in this way, the centres [K, D] of classes that the earlier run did not
+/// have, 0 for the others.
+at::Tensor further_centres(SetFeatures& sets, const at::Tensor& prototypes, std::int64_t first,
+                           std::int64_t starts, std::uint64_t seed);
 
 /// The clusters that k-means comes to from these centres [K, D], labelled images in their own:
 /// what classes look like where nothing is expected of their sizes.

@@ -44,7 +44,7 @@ class KMeansMethod : public Method {
 
   Outcome outcome(SetFeatures& sets) const override {
     Clustering found = cluster_images(sets, {.k = k_, .starts = starts_, .seed = seed_});
-    if (taken_.has_every_class())
+    if (taken_.keeps_classes(old_classes_))
       found = numbered_as(std::move(found), taken_.prototypes, old_classes_);
     const at::Tensor& centres = found.centroids;
     return {.prototypes = {.centres = centres, .bias = centres.square().sum(1) / -2}};

@@ -25,6 +25,11 @@ bool TakenHead::has_every_class() const {
   return prototypes.defined() && prototypes.ne(0).any(1).all().item<bool>();
 }
 
+bool TakenHead::keeps_classes(std::int64_t old_classes) const {
+  if (has_every_class()) return true;
+  return prototypes.defined() && prototypes.slice(0, old_classes).ne(0).any().item<bool>();
+}
+
 std::vector<std::string> TakenHead::give_to(const Method& method) const {
   const at::NoGradGuard no_grad;
   const auto own = method.parameters();

@@ -139,6 +139,9 @@ struct TakenHead {
   std::map<std::string, at::Tensor> parameters = {};  ///< of its method, but for the prototypes
 
   bool has_every_class() const;
+  /// Whether the earlier run's classes stay what they were: all of this run's, or beside its old
+  /// ones, so many, some of its new ones.
+  bool keeps_classes(std::int64_t old_classes) const;
   /// Puts it into a method that has just been made: its parameters of the same name and shape, and
   /// directions where it has prototypes. Returns the names of those parameters.
   std::vector<std::string> give_to(const Method& method) const;

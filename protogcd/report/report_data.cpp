@@ -179,15 +179,21 @@ Json estimate_of(const RunResult& result) {
     }
     if (std::isfinite(score)) curve.push_back({{"k", point.k}, {"score", score}});
   }
-  return {
-      {"k", estimate.k},
-      {"low", estimate.low},
-      {"high", estimate.high},
-      {"words", fmt::format("Estimated: {} classes in all; the program is {} of it. {}.",
-                            estimate.k, in_words(estimate.sureness), estimate.reason_in_words())},
-      {"by", in_words(estimate.basis)},
-      {"seconds", estimate.seconds},
-      {"curve", curve}};
+  return {{"k", estimate.k},
+          {"low", estimate.low},
+          {"high", estimate.high},
+          {"words",
+           fmt::format("{}. {}.",
+                       estimate.says_nothing()
+                           ? fmt::format("Nothing can be said about the number of classes: {} is a "
+                                         "guess",
+                                         estimate.k)
+                           : fmt::format("Estimated: {} classes in all; the program is {} of it",
+                                         estimate.k, in_words(estimate.sureness)),
+                       estimate.reason_in_words())},
+          {"by", in_words(estimate.basis)},
+          {"seconds", estimate.seconds},
+          {"curve", curve}};
 }
 
 /// The settings that were tried, and what came of it.

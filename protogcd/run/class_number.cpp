@@ -70,6 +70,7 @@ nlohmann::json ClassNumber::to_json() const {
                          {"curve", points},
                          {"seconds", seconds}};
   if (!has_settled) json["has_settled"] = false;
+  if (says_nothing()) json["says_nothing"] = true;
   if (neighbours) {
     json["neighbours"] = {{"purity", neighbours->purity},
                           {"labelled_share", neighbours->labelled_share},
@@ -131,6 +132,12 @@ std::string clusters_in_words(const ClassNumber& found) {
 std::string neighbours_in_words(const ClassNumber& found) {
   if (!found.neighbours) return "Counted by nearest neighbours of labelled images";
   const auto& [purity, labelled_share, class_size] = *found.neighbours;
+  if (found.says_nothing()) {
+    return fmt::format(
+        "By this backbone {:.0f}% of an image's nearest neighbours are of its own class, so that "
+        "any number from {} to {} may be right. Another one would say more",
+        100 * purity, found.low, found.high);
+  }
   if (purity < kLeastPurity) {
     return fmt::format(
         "This backbone does not keep the labelled classes apart: {:.0f}% of an image's nearest "
@@ -187,6 +194,11 @@ std::string ClassNumber::in_words(const OptionSpelling& spelling) const {
   }
   const std::string which =
       k_old == 0 ? "all of them new" : fmt::format("the {} old ones and {} new", k_old, k - k_old);
+  if (says_nothing()) {
+    return fmt::format(
+        "nothing can be said about the number of classes: {} is a guess ({}). {}. Estimated in {}.",
+        k, which, reason_in_words(), human_seconds(seconds));
+  }
   return fmt::format("about {} classes: {} ({}: {}). {}. Estimated in {}.", k, which,
                      protogcd::in_words(sureness), others, reason_in_words(),
                      human_seconds(seconds));

@@ -25,6 +25,8 @@ inline constexpr double kWholeClasses = 0.8, kLeastForFairly = 0.6;
 /// With a smaller share of nearest neighbours of an image's own class, the backbone does not keep
 /// classes apart, and nothing is called sure.
 inline constexpr double kLeastPurity = 0.35;
+/// With a share smaller than this, nothing can be said: any number may do.
+inline constexpr double kNothingSaid = 0.1;
 
 enum class Sureness { kSure, kFairly, kUnsure };
 /// What decided: clusters of trained features, the Prototype Score because clusters overlapped (in
@@ -64,6 +66,8 @@ struct ClassNumber {
   double seconds = 0;
   std::optional<NeighbourFacts> neighbours = {};  ///< where they decided
 
+  /// Whether `k` is no more than a guess.
+  bool says_nothing() const { return neighbours && neighbours->purity < kNothingSaid; }
   /// Of clusters of the backbone's own features at `k`, the accuracy on the labelled images; NaN
   /// where they were not looked at.
   double frozen_accuracy() const;

@@ -117,9 +117,10 @@ void run_side_by_side(const std::vector<std::unique_ptr<Training>>& trainings, P
 
 }  // namespace
 
-std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbone& backbone,
-                                        const std::vector<CandidateOptions>& options,
-                                        Progress& progress, const Context& context) {
+std::vector<Candidate> train_candidates(
+    TrainingMaterial& material, const Backbone& backbone,
+    const std::vector<CandidateOptions>& options, Progress& progress, const Context& context,
+    const std::function<void(std::size_t, const Candidate&)>& trained) {
   const bool from_bank = std::ranges::none_of(
       options, [](const CandidateOptions& one) { return one.plan.fresh_views; });
   if (from_bank) material.prepare_bank(0);
@@ -137,7 +138,10 @@ std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbo
     } else {
       trainings[0]->run(progress, context);
     }
-    for (const auto& training : trainings) candidates.push_back(training->result());
+    for (const auto& training : trainings) {
+      candidates.push_back(training->result());
+      if (trained) trained(candidates.size() - 1, candidates.back());
+    }
   }
   return candidates;
 }

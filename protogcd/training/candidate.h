@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,11 +45,12 @@ struct Candidate {
 
 /// One for each of the options, in their order. Trained side by side on a CPU with a bank, where
 /// that is quicker (docs/class-number.md): each by its share of the threads. Adds each step to
-/// `progress`. InterruptedError where the context asks to stop; TrainingError where a training
-/// diverges.
-std::vector<Candidate> train_candidates(TrainingMaterial& material, const Backbone& backbone,
-                                        const std::vector<CandidateOptions>& options,
-                                        Progress& progress, const Context& context);
+/// `progress`; hands each to `trained` as soon as it is there. InterruptedError where the context
+/// asks to stop; TrainingError where a training diverges.
+std::vector<Candidate> train_candidates(
+    TrainingMaterial& material, const Backbone& backbone,
+    const std::vector<CandidateOptions>& options, Progress& progress, const Context& context,
+    const std::function<void(std::size_t, const Candidate&)>& trained = {});
 
 /// TrainingMaterial::method_input with what the method wants to know of the images before it is
 /// made.

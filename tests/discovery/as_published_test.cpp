@@ -116,6 +116,7 @@ TEST(AsPublished, GcdsOwnSettingsWinOverThoseOfAll) {
   const Values values = values_of(options, {{"as_published", "true"}});
   EXPECT_EQ(values.at("eval_every"), values.at("epochs"));
   EXPECT_EQ(values.at("kmeans_starts"), "100");
+  EXPECT_EQ(values.at("plain_seeding"), "true");
   EXPECT_EQ(values.at("rule"), "\"max-acc\"");
   EXPECT_EQ(values.at("views"), "\"fresh\"") << "as all";
   EXPECT_EQ(values_of(options, {{"as_published", "true"}, {"eval_every", "7"}}).at("eval_every"),

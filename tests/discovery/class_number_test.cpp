@@ -9,7 +9,10 @@
 
 #include "protogcd/core/error.h"
 #include "protogcd/discovery/class_number_baselines.h"
+#include "protogcd/image/encode.h"
 #include "protogcd/nn/head.h"
+#include "protogcd/training/training_set.h"
+#include "tests/support/temporary_folder.h"
 
 namespace protogcd {
 namespace {
@@ -301,8 +304,54 @@ TEST(ClassNumber, ByNeighboursSaysHowLargeClassesAreAndKeepsThat) {
   EXPECT_THAT(found.in_words(), AllOf(HasSubstr("27 to 33"), HasSubstr("50% of the images"),
                                       HasSubstr("110 images each")));
   EXPECT_EQ(ClassNumber::from_json(found.to_json()).in_words(), found.in_words());
+  EXPECT_FALSE(found.to_json().contains("says_nothing"));
   found.neighbours->purity = 0.2;
   EXPECT_THAT(found.in_words(), AllOf(HasSubstr("backbone"), HasSubstr("20%"))) << "the suspect";
+}
+
+TEST(ClassNumber, WhereNeighboursSayNothingTheWordsSayThat) {
+  const ClassNumber found{.k = 16,
+                          .k_old = 10,
+                          .low = 10,
+                          .high = 400,
+                          .basis = ClassNumberBasis::kNeighbours,
+                          .neighbours = NeighbourFacts{0.05, 0.5, 6}};
+  EXPECT_THAT(found.in_words(),
+              AllOf(HasSubstr("nothing can be said"), HasSubstr("16 is a guess"),
+                    HasSubstr("5% of an image's"), HasSubstr("any number from 10 to 400")));
+  EXPECT_EQ(found.to_json().at("says_nothing"), true);
+  EXPECT_EQ(ClassNumber::from_json(found.to_json()).in_words(), found.in_words());
+}
+
+/// So many labelled images of two classes, and unlabelled ones, all of one file.
+TrainingSet alike_images(const testing::TemporaryFolder& folder, std::size_t labelled,
+                         std::size_t unlabelled) {
+  write_png(folder / "one.png", Image(8, 8));
+  Dataset dataset;
+  dataset.classes = {"a", "b"};
+  dataset.old_classes = 2;
+  for (std::size_t i = 0; i < labelled + unlabelled; ++i) {
+    const auto label = i < labelled ? static_cast<std::int32_t>(i % 2) : kNoClass;
+    dataset.samples.push_back(
+        {.source = dataset.sources.add_path(folder / "one.png"),
+         .label = label,
+         .truth = label,
+         .set = i < labelled ? SampleSet::kLabelled : SampleSet::kUnlabelled});
+  }
+  return {std::move(dataset),
+          loader_options({.size = 8}, {}, 64, 1, at::kCPU),
+          0,
+          BadImagePolicy::parse("skip", "auto"),
+          {}};
+}
+
+TEST(LargestClassNumber, OfMaxAccIsAThousandAsPublishedAlsoWhereImagesAreFew) {
+  const testing::TemporaryFolder folder;
+  const TrainingSet set = alike_images(folder, 400, 1600);
+  EXPECT_EQ(largest_class_number(set, {.rule = ClassNumberRule::kMaxAcc}), 1000);
+  EXPECT_EQ(largest_class_number(set, {.rule = ClassNumberRule::kNeighbours}), 400) << "a fifth";
+  EXPECT_EQ(largest_class_number(set, {.rule = ClassNumberRule::kElbow}), 26) << "3 old + 20";
+  EXPECT_EQ(largest_class_number(set, {.rule = ClassNumberRule::kMaxAcc, .k_max = 300}), 300);
 }
 
 TEST(ClassNumber, WordsSayWhereMoreClassesMayHide) {

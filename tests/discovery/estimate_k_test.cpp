@@ -10,6 +10,7 @@
 #include "protogcd/core/error.h"
 #include "protogcd/core/files.h"
 #include "protogcd/discovery/discover.h"
+#include "protogcd/image/encode.h"
 #include "tests/discovery/run_helpers.h"
 #include "tests/support/cuda.h"
 #include "tests/support/recorded_host.h"
@@ -17,7 +18,9 @@
 namespace protogcd {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using testing::json_of;
 using testing::ProgramResult;
@@ -46,11 +49,11 @@ std::vector<std::string> estimate(const TinyRun& work, const std::vector<std::st
 
 std::vector<std::string> discover(const TinyRun& work, const std::string& name,
                                   const std::vector<std::string>& more = {}) {
-  std::vector<std::string> command =
-      work.command("discover", name, {"--cluster-steps", "3", "--min-steps", "2", "--k-max", "13"});
+  std::vector<std::string> words = {"--cluster-steps", "3", "--min-steps", "2", "--k-max", "13"};
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<std::string> command = work.command("discover", name, words);
   const auto given = std::ranges::find(command, "--k");
   command.erase(given, given + 2);
-  command.insert(command.end(), more.begin(), more.end());
   return command;
 }
 
@@ -172,6 +175,88 @@ TEST(EstimateK, WithoutRoomForNewClassesTheAnswerIsTheOldOnesAndUnsure) {
   }
 }
 
+TEST(EstimateK, ComparedAnIntervalOfOneNumberIsToldWithItsWord) {
+  const TinyRun work;
+  std::vector<std::string> command = estimate(work, {"--compare", "--k-max", "10"});
+  std::erase(command, "--json");
+  const ProgramResult table = run_protogcd(command);
+  ASSERT_EQ(table.exit_code, 0) << table.errors;
+  EXPECT_THAT(table.output, ContainsRegex("neighbours +10 +10-10 +unsure"));
+  EXPECT_THAT(table.output, ContainsRegex("clusters +10 +10-10 +unsure"));
+  EXPECT_THAT(table.output, ContainsRegex("max-acc +10  +[0-9.]+\n")) << "it says nothing of that";
+}
+
+/// Gives each labelled image the label of another class too: the nearest neighbour of each is then
+/// of a class that is not its own.
+void label_twice(const TinyRun& work) {
+  std::vector<fs::path> classes;
+  for (const auto& entry : fs::directory_iterator(work.folder / "demo/labelled"))
+    classes.push_back(entry.path());
+  std::ranges::sort(classes);
+  std::vector<std::pair<fs::path, fs::path>> copies;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const fs::path& other = classes[(c + 1) % classes.size()];
+    for (const auto& entry : fs::directory_iterator(classes[c]))
+      copies.emplace_back(entry.path(), other / ("also-" + entry.path().filename().string()));
+  }
+  for (const auto& [from, to] : copies) fs::copy(from, to);
+}
+
+TEST(EstimateK, WhereNeighboursSayNothingItSaysThatAndShowsTheCurve) {
+  const TinyRun work;
+  label_twice(work);
+  const auto json = json_of(run_protogcd(estimate(work)));
+  EXPECT_EQ(json.at("says_nothing"), true) << json;
+  EXPECT_EQ(json.at("sure"), "unsure");
+  EXPECT_EQ(json.at("interval"), nlohmann::json({10, 25})) << "all up to a fifth of the images";
+  const auto& curve = json.at("curve");
+  ASSERT_EQ(curve.size(), 9U);
+  EXPECT_EQ(curve.front().at("k"), 10);
+  EXPECT_EQ(curve.back().at("k"), 25);
+  for (const auto& point : curve) {
+    EXPECT_TRUE(point.at("silhouette").is_number()) << point;
+    EXPECT_TRUE(point.at("frozen_accuracy").is_number()) << point;
+  }
+  std::vector<std::string> command = estimate(work);
+  std::erase(command, "--json");
+  const ProgramResult told = run_protogcd(command);
+  EXPECT_THAT(told.output, AllOf(HasSubstr("nothing can be said"), HasSubstr("any number from 10 "),
+                                 ContainsRegex("K +silhouette +labelled accuracy\n +10 +")));
+}
+
+/// Twelve images of each of eight colours, nearly alike: half of those of the first four labelled.
+void paint(const fs::path& folder) {
+  for (int colour = 0; colour < 8; ++colour) {
+    for (int i = 0; i < 12; ++i) {
+      Image image(40, 40);
+      for (std::size_t p = 0; p < image.pixels.size(); ++p) {
+        const auto channel = static_cast<int>(p % 3);
+        const int shift = (i * (5 + 2 * channel) + 3 * channel) % 25;
+        image.pixels[p] =
+            static_cast<std::uint8_t>((colour >> channel & 1) != 0 ? 255 - shift : shift);
+      }
+      const fs::path where =
+          colour < 4 && i < 6 ? folder / "labelled" / fmt::format("c{}", colour) : folder / "rest";
+      create_folders(where);
+      write_png(where / fmt::format("{}-{}.png", colour, i), image);
+    }
+  }
+}
+
+TEST(EstimateK, HoweverSharpTheirPeaksClustersAndThePapersRuleAreFairlySureAtMost) {
+  const TinyRun work;
+  paint(work.folder / "painted");
+  const auto said_by = [&](const char* rule) {
+    std::vector<std::string> command =
+        estimate(work, {"--rule", rule, "--labelled", work.folder / "painted/labelled",
+                        "--unlabelled", work.folder / "painted/rest", "--cluster-steps", "30"});
+    command.erase(std::ranges::find(command, "--truth"), std::ranges::find(command, "--backbone"));
+    return json_of(run_protogcd(command)).at("sure");
+  };
+  EXPECT_EQ(said_by("clusters"), "fairly sure");
+  EXPECT_NE(said_by("paper"), "sure");  // where its search ends hangs by a thread
+}
+
 TEST(EstimateK, TrainingThatDivergesIsToldAsSuch) {
   const TinyRun work;
   for (const char* threads : {"1", "2"}) {
@@ -262,6 +347,45 @@ TEST(Discover, AKilledSearchGoesOnWithTheNumbersThatItHasScored) {
   work.expect_same("straight", "run");
   EXPECT_THAT(resumed.errors, HasSubstr(fmt::format("{} numbers were scored before", scored)));
   EXPECT_FALSE(std::filesystem::exists(scores)) << "estimate.json has it all";
+}
+
+TEST(Discover, AKilledCountOfClustersGoesOnWithTheModelsItHasTrainedAndTheNumbersItHasScored) {
+  const TinyRun work;
+  // Numbers beyond those of the smaller model, so that there is a larger one.
+  const std::vector<std::string> clusters = {"--rule", "clusters", "--cluster-steps",
+                                             "20",     "--k-max",  "40"};
+  const auto command = discover(work, "run", clusters);
+  json_of(run_protogcd(discover(work, "straight", clusters)));
+  const auto models = [&] {
+    std::int64_t count = 0;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(work.folder / "run/features", error))
+      count += entry.path().filename().string().starts_with("model-") ? 1 : 0;
+    return count;
+  };
+  const auto scored = [&] {
+    std::error_code error;
+    const auto scores = work.folder / "run/estimate-scores.json";
+    if (!fs::exists(scores, error)) return std::int64_t{0};
+    return std::ssize(nlohmann::json::parse(read_text_file(scores)).at("curve"));
+  };
+  const std::vector<std::string> resume = {"discover", "--out", work.folder / "run", "--resume",
+                                           "--json"};
+  EXPECT_EQ(testing::signal_protogcd(command, SIGKILL, [&] { return models() > 0; }).exit_code,
+            -SIGKILL);
+  const std::int64_t trained = models();
+  const ProgramResult killed =
+      testing::signal_protogcd(resume, SIGKILL, [&] { return scored() > 0; });
+  EXPECT_EQ(killed.exit_code, -SIGKILL);
+  EXPECT_THAT(killed.errors, HasSubstr(fmt::format("{} of 2 models were trained before", trained)));
+  const std::int64_t before = scored();
+  const ProgramResult resumed = run_protogcd(resume);
+  json_of(resumed);
+  EXPECT_THAT(resumed.errors,
+              AllOf(HasSubstr("2 of 2 models were trained before"),
+                    HasSubstr(fmt::format("{} numbers were scored before", before))));
+  work.expect_same("straight", "run");
+  EXPECT_FALSE(fs::exists(work.folder / "run/features")) << "training needs them no more";
 }
 
 TEST(Discover, AnEstimateIsNotTakenForOneWithOtherSettings) {

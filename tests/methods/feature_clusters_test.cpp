@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "protogcd/core/error.h"
 #include "protogcd/methods/concepts.h"
+#include "protogcd/methods/registry.h"
 #include "protogcd/methods/split_merge.h"
 
 namespace protogcd {
@@ -40,6 +42,62 @@ TEST(NumberedAs, NoNumberIsGivenTwice) {
       .centroids = at::tensor({1.0, 0.0, 0.0, 0.1, 1.0, 0.5, 0.0, 1.0, 0.0}).view({3, 3})};
   const Clustering numbered = numbered_as(found, prototypes, 1);
   EXPECT_TRUE(at::equal(numbered.labels, at::tensor({0, 2, 1}, at::kLong)));
+}
+
+TEST(NumberedAs, ClassesThatTheEarlierRunDidNotHaveAreTheClustersThatAreLeft) {
+  at::Tensor prototypes = at::eye(4);
+  prototypes[3].zero_();
+  Clustering found{
+      .labels = at::arange(4),
+      .centroids = at::eye(4).index_select(0, at::tensor({0, 3, 1, 2}, at::kLong)) + 0.1};
+  const Clustering numbered = numbered_as(found, prototypes, 1);
+  EXPECT_TRUE(at::equal(numbered.labels, at::tensor({0, 3, 1, 2}, at::kLong)));
+  EXPECT_TRUE(at::equal(numbered.centroids.argmax(1), at::arange(4)));
+}
+
+/// Directions in a plane, in degrees.
+at::Tensor directions(const at::Tensor& degrees) {
+  const at::Tensor angles = degrees * (std::numbers::pi / 180);
+  return at::stack({angles.cos(), angles.sin()}, 1).to(at::kFloat);
+}
+
+/// A labelled class that is all over the place, one that is not, and images between them.
+class WideAndNarrow : public SetFeatures {
+ public:
+  std::int64_t count(SampleSet set) const override { return rows(set).size(0); }
+  void for_each(SampleSet set, const std::function<void(const at::Tensor&)>& use) override {
+    if (count(set) > 0) use(rows(set));
+  }
+  at::Tensor labels() const override { return at::arange(2).repeat_interleave(40); }
+  at::Tensor rows(SampleSet set) const {
+    if (set == SampleSet::kUnlabelled) return directions(at::linspace(70, 88, 10));
+    if (set == SampleSet::kLabelled)
+      return directions(at::cat({at::linspace(-90, 90, 40), at::linspace(148, 152, 40)}));
+    return at::empty({0, 2});
+  }
+};
+
+TEST(ClustersAsClasses, TheModelPutsAnImageWhereTheClusteringPutIt) {
+  for (const char* name : {"gcd", "kmeans"}) {
+    MethodChoice choice = find_method(name);
+    choice->resolve({.epochs = 2});
+    WideAndNarrow sets;
+    const Outcome found = choice
+                              ->make({.width = 2,
+                                      .classes = {"wide", "narrow"},
+                                      .old_classes = 2,
+                                      .labelled = 80,
+                                      .unlabelled = 10,
+                                      .epochs = 2})
+                              ->outcome(sets);
+    const Prototypes& prototypes = found.prototypes;
+    const at::Tensor rows = sets.rows(SampleSet::kUnlabelled), cosines = prototypes.cosines(rows),
+                     nearest = at::cdist(rows, prototypes.centres).argmin(1);
+    EXPECT_FALSE(at::equal(cosines.argmax(1), nearest)) << "or this test says nothing";
+    EXPECT_TRUE(at::equal(prototypes.scores(cosines).argmax(1), nearest)) << name;
+    for (std::size_t i = 0; i < found.labels.size(); ++i)
+      EXPECT_EQ(found.labels[i], nearest[static_cast<std::int64_t>(i)].item<int>()) << name;
+  }
 }
 
 /// Its classes are running means: no parameters.

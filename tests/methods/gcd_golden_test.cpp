@@ -144,6 +144,23 @@ TEST_F(GcdClusters, FromThereTheyAreTheReleasesOrTighter) {
   expect_accuracy(found, expected_.at("acc_v2"), 0.01);
 }
 
+// One round of ours after another, with the release's rule of when to stop: a round gives the means
+// of the rows nearest to its centroids, and the rows nearest to those.
+TEST_F(GcdClusters, RoundByRoundWithItsOwnEndTheyAreTheReleases) {
+  Clustering before, now{.labels = {}, .centroids = tensor("sskm.init_centers")};
+  double shift = 1;
+  for (int round = 0; shift * shift >= expected_.at("tolerance").get<double>(); ++round) {
+    ASSERT_LT(round, expected_.at("max_iterations").get<int>());
+    before = now;
+    now = semi_supervised_lloyd(points_, known_, before.centroids, {.max_iterations = 1});
+    shift = (now.centroids - before.centroids).norm(2, 1).sum().item<double>();
+  }
+  EXPECT_TRUE(at::equal(before.labels, tensor("sskm.labels")));
+  EXPECT_NEAR(before.inertia, expected_.at("inertia").get<double>(), 1e-9 * before.inertia);
+  EXPECT_LT(deviation(now.centroids, tensor("sskm.centers")), 1e-12);
+  expect_accuracy(before, expected_.at("acc_v2"));
+}
+
 TEST_F(GcdClusters, AccuracyOfTheReleasesOwnIsWhatItTells) {
   expect_accuracy({.labels = tensor("sskm.labels"), .centroids = {}}, expected_.at("acc_v2"));
   expect_accuracy({.labels = tensor("sskm.best20_labels"), .centroids = {}},

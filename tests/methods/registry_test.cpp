@@ -72,6 +72,28 @@ TEST(Registry, OptionsNameTheirOwners) {
   EXPECT_TRUE(methods_with_option("no_such_option").empty());
 }
 
+TEST(Registry, TeachersSeeWeakViewsOfTheImagesWhoseStrongOnesAreLearned) {
+  const std::map<std::string, std::int64_t> views = {{"mugcd", 1}, {"protogcd-plus", 2}};
+  for (const RegisteredMethod& registered : registered_methods()) {
+    const auto options = registered.options();
+    EXPECT_EQ(options->sees_strong(), views.contains(registered.name)) << registered.name;
+    if (!options->sees_strong()) continue;
+    const auto method = options->make(
+        {.width = 4, .classes = std::vector<std::string>(3), .old_classes = 2, .epochs = 200});
+    EXPECT_TRUE(method->teacher()) << registered.name;
+    const std::vector<BatchStream> streams = method->streams();
+    ASSERT_EQ(streams.size(), 2u) << registered.name;
+    const BatchStream &learned = streams[0], &taught = streams[1];
+    EXPECT_EQ(learned.strength, ViewStrength::kStrong) << registered.name;
+    EXPECT_FALSE(learned.for_teacher) << registered.name;
+    EXPECT_EQ(taught.strength, ViewStrength::kWeak) << registered.name;
+    EXPECT_TRUE(taught.for_teacher) << registered.name;
+    EXPECT_EQ(taught.same_images_as, 0u) << registered.name;
+    for (const BatchStream& stream : streams)
+      EXPECT_EQ(stream.views, views.at(registered.name)) << registered.name;
+  }
+}
+
 TEST(MethodChoice, IsAValue) {
   MethodChoice one;
   MethodChoice other = one;

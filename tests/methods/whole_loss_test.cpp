@@ -1,10 +1,12 @@
-// Whole steps of UNO+, RankStats+ and ORCA, as the methods themselves put them together, against
-// loops over images and classes that are written from the definitions. (Their parts are held to the
-// releases in the golden tests.)
+// Whole steps of UNO+, RankStats+, ORCA and ProtoGCD+, as the methods themselves put them together,
+// against loops over images and classes that are written from the definitions. (Their parts are
+// held to the releases in the golden tests.)
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "protogcd/methods/pairing.h"
@@ -67,11 +69,14 @@ class WholeLoss {
     method_ = choice->make({.width = kWidth,
                             .classes = std::vector<std::string>(kClasses),
                             .old_classes = kOld,
+                            .unlabelled = 30,
                             .epochs = 200,
                             .type = at::kDouble});
     at::manual_seed(11);
     for (const auto& [parameter, tensor] : method_->parameters()) {
       if (tensor.dim() == 1) tensor.copy_(at::rand_like(tensor));  // biases that are 0 hide
+      // Fresh ones are so small that all images look the same beside such biases.
+      if (parameter.starts_with("mlp.")) tensor.copy_(at::randn_like(tensor));
       own_[parameter] = tensor.clone().requires_grad_(true);
       tensor.requires_grad_(true);
     }
@@ -80,34 +85,46 @@ class WholeLoss {
     features_[5].copy_(features_[3] + 1e-3);
     own_features_ = features_.clone().requires_grad_(true);
     features_.requires_grad_(true);
-    batch_ = {.labels = at::tensor({2, 0, 2, 0, 0, 0}, at::kLong),
-              .labelled = at::tensor({1, 1, 1, 0, 0, 0}, at::kDouble),
-              .places = at::arange(kImages),
-              .features = features_};
+    batches_ = {{.labels = at::tensor({2, 0, 2, 0, 0, 0}, at::kLong),
+                 .labelled = at::tensor({1, 1, 1, 0, 0, 0}, at::kDouble),
+                 .places = at::arange(kImages),
+                 .features = features_}};
+    if (const auto teacher = method_->teacher()) {
+      for (const auto& [parameter, tensor] : teacher->parameters) tensor.normal_();
+      batches_.push_back(batches_[0]);
+      batches_[1].features = at::randn({2 * kImages, kWidth}, at::kDouble).requires_grad_(true);
+    }
   }
 
   Method& method() { return *method_; }
-  const StepBatch& batch() const { return batch_; }
+  const StepBatch& batch() const { return batches_[0]; }
   std::int64_t label(std::size_t image) const {
-    return batch_.labels[static_cast<std::int64_t>(image)].item<std::int64_t>();
+    return batch().labels[static_cast<std::int64_t>(image)].item<std::int64_t>();
   }
   bool is_labelled(std::size_t image) const {
-    return batch_.labelled[static_cast<std::int64_t>(image)].item<double>() > 0;
+    return batch().labelled[static_cast<std::int64_t>(image)].item<double>() > 0;
   }
   /// For the loop: its own copies.
   Rows features() const { return rows_of(own_features_); }
   Rows matrix(const std::string& name) const { return rows_of(own_.at(name)); }
   Numbers vector(const std::string& name) const { return own_.at(name).unbind(0); }
+  /// What the teacher sees, and its own tensors: nothing is to be learned through them.
+  Rows teacher_features() const { return rows_of(batches_[1].features.detach()); }
+  Rows teacher_matrix(const std::string& name) const {
+    return rows_of(method_->teacher()->parameters.at(name).detach());
+  }
 
   void expect_equal(const at::Tensor& by_loops) {
     SingleProcess alone;
-    const at::Tensor total = method_->loss({batch_}, alone).total;
+    const at::Tensor total = method_->loss(batches_, alone).total;
     EXPECT_NEAR(total.item<double>(), by_loops.item<double>(), 1e-9);
     total.backward();
     by_loops.backward();
     expect_equal(features_.grad(), own_features_.grad(), "features");
     for (const auto& [name, tensor] : method_->parameters())
       expect_equal(tensor.grad(), own_.at(name).grad(), name);
+    for (std::size_t i = 1; i < batches_.size(); ++i)
+      EXPECT_FALSE(batches_[i].features.grad().defined());
   }
 
  private:
@@ -125,7 +142,7 @@ class WholeLoss {
   std::unique_ptr<Method> method_;
   std::map<std::string, at::Tensor> own_;
   at::Tensor features_, own_features_;
-  StepBatch batch_;
+  std::vector<StepBatch> batches_;
 };
 
 constexpr std::size_t kRows = 2 * kImages, kPerView = kImages;
@@ -358,6 +375,151 @@ TEST(WholeLoss, OrcaWithTheMarginOfItsEpochAndWeightsOfItsTerms) {
   at::Tensor entropy = at::zeros({}, at::kDouble);
   for (const at::Tensor& share : mean) entropy = entropy - share * share.log();
   step.expect_equal(cls / static_cast<double>(labelled) + pairs * 0.7 - entropy * 1.3);
+}
+
+// ProtoGCD+ ---------------------------------------------------------------------------------------
+
+/// One row a pseudo-label: one-hot for the teacher's `hard` most confident rows of each view.
+std::vector<std::vector<double>> taught_labels(const Rows& teacher_cosines, std::size_t hard) {
+  std::vector<std::vector<double>> labels;
+  std::vector<double> confidence;
+  for (const Numbers& row : teacher_cosines) {
+    labels.emplace_back();
+    for (const at::Tensor& share : softmax(times(row, 1 / 0.05)))
+      labels.back().push_back(share.item<double>());
+    std::vector<double> order = labels.back();
+    std::ranges::sort(order, std::greater<>());
+    confidence.push_back(order[0] / (order[1] + 1e-6));
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::size_t first = i < kPerView ? 0 : kPerView;
+    std::size_t before = 0;
+    for (std::size_t j = first; j < first + kPerView; ++j) before += confidence[j] > confidence[i];
+    if (before >= hard) continue;
+    const auto largest = std::ranges::max_element(labels[i]) - labels[i].begin();
+    labels[i].assign(labels[i].size(), 0);
+    labels[i][static_cast<std::size_t>(largest)] = 1;
+  }
+  return labels;
+}
+
+/// Rows before normalisation.
+Rows projected(const WholeLoss& step, const Rows& features) {
+  Rows rows = features;
+  for (const std::string layer : {"mlp.0", "mlp.2", "mlp.4"}) {
+    const Rows weight = step.matrix(layer + ".weight");
+    const Numbers bias = step.vector(layer + ".bias");
+    for (Numbers& row : rows) {
+      Numbers next;
+      for (std::size_t h = 0; h < weight.size(); ++h) {
+        const at::Tensor value = dot(weight[h], row) + bias[h];
+        next.push_back(layer == "mlp.4" ? value
+                                        : value * (1 + at::erf(value / std::sqrt(2.0))) / 2);
+      }
+      row = next;
+    }
+  }
+  return rows;
+}
+
+/// The contrast of rows, each with those that `is_positive` says among those that `counts` says.
+template <class Counts, class IsPositive>
+at::Tensor contrasted(const Rows& rows, double temperature, const Counts& counts,
+                      const IsPositive& is_positive) {
+  at::Tensor sum = at::zeros({}, at::kDouble);
+  double anchors = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!counts(i)) continue;
+    at::Tensor all = at::zeros({}, at::kDouble), positive = all;
+    double positives = 0;
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      if (j == i || !counts(j)) continue;
+      const at::Tensor score = dot(unit(rows[i]), unit(rows[j])) / temperature;
+      all = all + score.exp();
+      if (!is_positive(i, j)) continue;
+      positive = positive + score;
+      ++positives;
+    }
+    sum = sum + all.log() - positive / positives;
+    ++anchors;
+  }
+  return sum / anchors;
+}
+
+struct ProtoGcdPlusSetting {
+  std::string preset;
+  double entropy_weight, window;
+  bool of_unlabelled;
+};
+
+void expect_protogcd_plus(const ProtoGcdPlusSetting& setting) {
+  SCOPED_TRACE(setting.preset);
+  WholeLoss step("protogcd-plus",
+                 {{"preset", setting.preset}, {"head_hidden", "7"}, {"projection", "4"}});
+  NoSets none;
+  // Epoch 50 of a ramp of 100: three of six.
+  step.method().begin_epoch({.epoch = 50, .images_per_step = kImages, .sets = none});
+
+  const auto cosines_of = [](const Rows& rows, const Rows& prototypes) {
+    Rows directions;
+    for (const Numbers& prototype : prototypes) directions.push_back(unit(prototype));
+    return cosines_with(rows, directions);
+  };
+  const std::string name = "prototype_layer.weight_v";
+  const Rows features = step.features(), prototypes = step.matrix(name);
+  const auto labels =
+      taught_labels(cosines_of(step.teacher_features(), step.teacher_matrix(name)), 3);
+  Numbers mean(kClasses, at::zeros({}, at::kDouble));
+  at::Tensor dapl = at::zeros({}, at::kDouble), sup = dapl;
+  const Rows cosines = cosines_of(features, prototypes);
+  double labelled = 0, counted = 0;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const std::size_t image = i % kPerView;
+    const Numbers p = softmax(times(cosines[i], 1 / 0.1));
+    const bool counts = !setting.of_unlabelled || !step.is_labelled(image);
+    counted += counts;
+    for (std::size_t k = 0; k < p.size(); ++k) {
+      dapl = dapl - p[k].log() * labels[(i + kPerView) % kRows][k] / static_cast<double>(kRows);
+      if (counts) mean[k] = mean[k] + p[k];
+    }
+    if (!step.is_labelled(image)) continue;
+    sup = sup - p[static_cast<std::size_t>(step.label(image))].log();
+    ++labelled;
+  }
+  // Of a mean over a window of predictions, the earlier ones even, this step's part is learned.
+  const double share = 1.0 / kClasses,
+               kept = setting.window > 0 ? 1 - kPerView / (setting.window * kClasses) : 0;
+  at::Tensor entropy = at::zeros({}, at::kDouble);
+  for (const at::Tensor& sum : mean) {
+    const at::Tensor now = sum / counted;
+    entropy = entropy + now * ((kept * share + (1 - kept) * now.detach()).log() - std::log(share));
+  }
+  at::Tensor separation = at::zeros({}, at::kDouble);
+  for (std::size_t k = 0; k < prototypes.size(); ++k) {
+    at::Tensor others = at::zeros({}, at::kDouble);
+    for (std::size_t j = 0; j < prototypes.size(); ++j)
+      if (j != k) others = others + (dot(unit(prototypes[k]), unit(prototypes[j])) / 0.1).exp();
+    separation = separation + (others / (kClasses - 1)).log() / kClasses;
+  }
+  const Rows rows = projected(step, features);
+  const at::Tensor unsup_con = contrasted(
+      rows, 1.0, [](std::size_t) { return true; },
+      [](std::size_t i, std::size_t j) { return i % kPerView == j % kPerView; });
+  const at::Tensor sup_con = contrasted(
+      rows, 0.07, [&](std::size_t i) { return step.is_labelled(i % kPerView); },
+      [&](std::size_t i, std::size_t j) {
+        return step.label(i % kPerView) == step.label(j % kPerView);
+      });
+  step.expect_equal((dapl + unsup_con + entropy * setting.entropy_weight + separation * 0.1) *
+                        0.65 +
+                    (sup / labelled + sup_con) * 0.35);
+}
+
+TEST(WholeLoss, ProtoGcdPlusTakesPseudoLabelsOfTheTeacherAndTheRestOfItsOwnViews) {
+  expect_protogcd_plus(
+      {.preset = "reference", .entropy_weight = 2, .window = 0, .of_unlabelled = false});
+  expect_protogcd_plus(
+      {.preset = "general", .entropy_weight = 1.5, .window = 10, .of_unlabelled = true});
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ const kSmoothed = ' It is read from these values smoothed, so a single point may
 const kReadings: Record<string, string> = {
   clusters: kSmoothed,
   'frozen clusters': kSmoothed,
+  neighbours: ' It comes from nearest neighbours, not from these values.',
   'algorithm 1': ' It is where a binary search ended, which may pass by a higher point.',
 };
 

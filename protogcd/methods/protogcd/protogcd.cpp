@@ -54,7 +54,7 @@ class ProtoGcd : public Method {
               .as_published = options.ramp_as_published.value()},
         first_prototypes_(options.first_prototypes.value()),
         first_classes_(input.first_classes),
-        keeps_prototypes_(input.taken.has_every_class()),
+        taken_(input.taken),
         seed_(input.seed),
         old_classes_(input.old_classes),
         labelled_(input.labelled),
@@ -192,10 +192,13 @@ class ProtoGcd : public Method {
   }
 
   void begin_with_clusters(SetFeatures& sets) {
-    if (keeps_prototypes_) return;
+    if (taken_.has_every_class()) return;
     const std::int64_t k = prototypes().size(0);
     if (unlabelled_ < k - old_classes_) return;  // too few to draw clusters from
-    if (!first_classes_.empty()) {
+    if (taken_.keeps_classes(old_classes_)) {
+      point_prototypes_at(
+          further_centres(sets, taken_.prototypes, old_classes_, kFirstStarts, seed_));
+    } else if (!first_classes_.empty()) {
       point_prototypes_at(class_centres(sets, first_classes_, k));
     } else if (every_class_is_labelled_) {
       point_prototypes_at(cluster_centres(sets, k, kFirstStarts, seed_));
@@ -224,7 +227,7 @@ class ProtoGcd : public Method {
   const RampOptions ramp_;
   const FirstPrototypes first_prototypes_;
   const std::vector<std::int32_t> first_classes_;
-  const bool keeps_prototypes_;  ///< those of an earlier run, of all classes
+  const TakenHead taken_;
   const std::uint64_t seed_;
   const std::int64_t old_classes_, labelled_, unlabelled_;
   const std::int64_t epochs_;
