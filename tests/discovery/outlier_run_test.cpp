@@ -82,8 +82,8 @@ TEST_F(OutlierRun, AConcentrationThatNoFitGivesIsRefusedByName) {
 TEST_F(OutlierRun, OodNamesAnImageThatItCannotRead) {
   std::filesystem::copy(work->folder / "demo/outliers", work->folder / "with-a-bad-one");
   write_file_atomically(work->folder / "with-a-bad-one/no-picture.png", "no picture");
-  const auto result = ood({"--id", work->folder / "demo/unlabelled", "--outliers",
-                           work->folder / "with-a-bad-one"});
+  const auto result = ood(
+      {"--id", work->folder / "demo/unlabelled", "--outliers", work->folder / "with-a-bad-one"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.errors, HasSubstr("1 images could not be read, the first: "));
   EXPECT_THAT(result.errors, HasSubstr("no-picture.png"));
