@@ -13,7 +13,7 @@ import zlib
 
 from scenarios import OFTEN
 from trials import CODES, last_words
-from workplace import DATA, TRAIN, kill_group, with_epochs
+from workplace import DATA, TRAIN, with_epochs
 
 RUN = "{trial}/run"
 RESUME = ["train", "--out", RUN, "--resume"]
@@ -191,7 +191,7 @@ def make_runs(place):
     if place.run([*common, "--out", RUN]).code != 0:
         raise SystemExit("the campaign cannot make a run to change")
     shutil.copytree(place.trial / "run", folder / "finished")
-    killed = place.run([*with_epochs(common, 500), "--report=false", "--out", RUN, "--overwrite"], at=[(1.5, kill_group)])
+    killed = place.run([*with_epochs(common, 8), "--report=false", "--out", RUN, "--overwrite"], fault="change:120:kill")
     if killed.code != -signal.SIGKILL or not (place.trial / "run/checkpoints").exists():
         raise SystemExit(f"the campaign cannot make an unfinished run to change: exit code {killed.code}: {killed.err}")
     shutil.copytree(place.trial / "run", folder / "unfinished")
