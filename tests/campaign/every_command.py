@@ -54,7 +54,8 @@ def failures(place, only, report_of):
     failed = len(untried)
     for scenario in [s for s in scenarios if only in s.name]:
         place.fresh_trial()
-        for words in [*scenario.prepare, scenario.command]:
+        undisturbed = [scenario.killed[0]] if scenario.killed else []
+        for words in [*scenario.prepare, *undisturbed, scenario.command]:
             ended = place.run(words, timeout=1800)
             report = report_of(ended)
             if report or ended.code != (4 if scenario.name == "an image that is none" else 0):

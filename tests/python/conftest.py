@@ -1,6 +1,7 @@
 """What the tests share: the drawn collection, a tiny run by the module, and the program."""
 import json
 import pathlib
+import signal
 import subprocess
 
 import pytest
@@ -8,7 +9,12 @@ import pytest
 import protogcd
 from tiny import TINY
 
+# A shell starts what it puts into the background with SIGINT ignored, and children inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/protogcd"
+
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):

@@ -197,7 +197,7 @@ await check('the page of a comparison shows them as text and forbids the same', 
   assert.ok(await page.locator('i[title]').count() > 10);
   const { tags, handlers } = await page.evaluate(() => {
     const all = [...document.querySelectorAll('*')];
-    return { tags: [...new Set(all.map((one) => one.tagName))], handlers: all.flatMap((one) => [...one.attributes].map(({ name }) => name)).filter((name) => !/^(class|title|style|charset|http-equiv|content)$/.test(name)) };
+    return { tags: [...new Set(all.map((one) => one.tagName))], handlers: all.flatMap((one) => [...one.attributes].map(({ name }) => name)).filter((name) => !/^(class|lang|title|style|charset|http-equiv|content)$/.test(name)) };
   });
   assert.deepEqual(tags.filter((tag) => !'HTML HEAD META TITLE STYLE BODY H1 H2 H3 P TABLE TBODY TR TH TD SMALL DIV I'.split(' ').includes(tag)), []);
   assert.deepEqual(handlers, []);
