@@ -135,7 +135,7 @@ std::string neighbours_in_words(const ClassNumber& found) {
   if (found.says_nothing()) {
     return fmt::format(
         "By this backbone {:.0f}% of an image's nearest neighbours are of its own class, so that "
-        "any number from {} to {} may be right. Another one would say more",
+        "any number from {} to {} may be right. Another backbone would say more",
         100 * purity, found.low, found.high);
   }
   if (purity < kLeastPurity) {
