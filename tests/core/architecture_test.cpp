@@ -232,7 +232,9 @@ TEST(Architecture, NamesOfARunsFilesStandInOnePlace) {
 // headers. cli/terminal.h is the program's own: no library includes it.
 TEST(Architecture, PublicHeadersDoNotBringFmtOrJson) {
   for (const auto& include : includes_of_the_project()) {
-    if (include.target == "protogcd/cli/terminal.h") EXPECT_TRUE(include.file.starts_with("cli/"));
+    if (include.target == "protogcd/cli/terminal.h") {
+      EXPECT_TRUE(include.file.starts_with("cli/"));
+    }
     if (!include.file.ends_with(".h") || include.file == "core/json.h" ||
         include.file == "cli/terminal.h")
       continue;
