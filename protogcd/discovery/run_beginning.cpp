@@ -102,7 +102,6 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
                        fmt::format("put them back, or choose another {}", option_name("out")));
     }
   }
-  if (context.process.rank == 0) remove_other_banks(folder.bank(), context.process.size);
   const auto environment = environment_of(material.placement(), context);
   auto settings = identity_of(options);
   settings["seed"] = std::to_string(context.seed);
@@ -124,6 +123,7 @@ void begin_folder(RunFolder& folder, const TrainingMaterial& material, const Lab
     if (!context.process.job.empty()) json[kJob] = context.process.job;
     write_file_atomically(run_file, json.dump(2) + "\n");
   }
+  if (context.process.rank == 0) remove_other_banks(folder.bank(), context.process.size);
   const TrainingSet& set = material.set();
   history.write(folder.path(), set.dataset());
   set.skipped().write_if_any(folder.skipped(), set.sources());
